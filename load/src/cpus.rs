@@ -1,8 +1,8 @@
 //! The speed of all CPUs of this host together, to be compared with that of one CPU alone.
 //!
-//! Two CPUs of a virtual machine may be the two hardware threads of one core, whatever topology
-//! the guest is shown. Each is then slower while the other computes. On such a host it costs less
-//! when one of them does not compute, for example because it waits for a lock.
+//! Two CPUs of a virtual machine may be the two hardware threads of one core, even if the guest is
+//! shown a different topology. Each is then slower while the other computes. On such a host it
+//! costs less when one of them does not compute, for example because it waits for a lock.
 
 pub mod calls;
 pub mod chain;
@@ -24,7 +24,7 @@ const STEPS: u32 = 10_000;
 /// CPUs that this process may use.
 ///
 /// # Errors
-/// The kernel does not say.
+/// The kernel gives no answer.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -74,7 +74,7 @@ fn together<T: Send>(cpus: &[usize], work: impl Fn(usize) -> T + Sync) -> io::Re
     })
 }
 
-/// The speed of each of `cpus` while all of them compute: steps in a second.
+/// The speed of each of `cpus` while all of them compute: steps per second.
 ///
 /// # Errors
 /// A thread cannot be kept on its CPU.

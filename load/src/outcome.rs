@@ -1,4 +1,4 @@
-//! What a run returns: JSON lines on standard output, one [`Outcome`] a line. Plain data.
+//! The output of a run: JSON lines on standard output, one [`Outcome`] per line. Plain data.
 //!
 //! Order: one `hello`; any number of `phase` and `interval` lines, or of `slice` lines if the run
 //! has arms; then one `done` or one `error`.

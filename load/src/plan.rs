@@ -1,4 +1,4 @@
-//! What a run is told: one JSON document. Plain data, no behaviour.
+//! The input of a run: one JSON document. Plain data, no behaviour.
 //!
 //! Times are seconds as floating point numbers and end in `_s`. A plan is stored with the
 //! results of its run, so it never holds a password: it names the environment variable that does.
@@ -12,13 +12,13 @@ mod workload;
 
 pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIAN_EXP_MAX};
 
-/// The version this program reads. A plan of another version is refused.
+/// The version this program reads. Plans of a different version are refused.
 pub const PLAN_VERSION: u32 = 1;
-/// The most requests under way on a connection.
+/// Maximum number of requests in flight per connection.
 pub const DEPTH_MAX: u32 = 64;
 /// The most hosts that share a load.
 pub const HOSTS_MAX: u32 = 1000;
-/// The most threads that are looked at a second: more would be felt.
+/// Maximum number of threads that are sampled per second: more would be felt.
 pub const LOOK_READS_MAX: u32 = 1000;
 
 /// One run of one cell: where to connect, what to ask, how hard, for how long.
@@ -261,7 +261,7 @@ impl Plan {
     /// Makes the paths of sockets and PEM files absolute, so that they hold in any current folder.
     ///
     /// # Errors
-    /// There is no current folder.
+    /// The current folder does not exist.
     pub fn make_paths_absolute(&mut self) -> std::io::Result<()> {
         let arms = self.arms.iter_mut();
         let (of_arms, nodes): (Vec<_>, Vec<_>) =
@@ -403,7 +403,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// What is asked has an end, and it is not only the time that is over.
+    /// The load ends when its work is done, and not only when its time is over.
     pub fn ends_with_its_work(&self) -> bool {
         let limits = [self.events, self.events_each];
         // A list without an end that connections share has this many.

@@ -6,9 +6,9 @@
 //! connections of all workers (first come, first served). It takes no memory that could overflow,
 //! and no thread has to fill it.
 //!
-//! A closed loop uses the dispenser if its events are limited in number and shared: those of a run
-//! with a limit, the statements of a shared list, the ranges of a scan. A closed loop without such
-//! a limit does not use it.
+//! A closed loop uses the dispenser if its events are limited in number and shared. These are the
+//! events of a run with a limit, the statements of a shared list, or the ranges of a scan. A closed
+//! loop without such a limit does not use it.
 
 use super::{Arrivals, Curve, Share};
 use crate::plan::{Process, Stage};
@@ -24,7 +24,7 @@ pub struct Due {
     pub number: u64,
 }
 
-/// What a free connection does next.
+/// The next step of a free connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It begins this event when it is due.
@@ -44,7 +44,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// So many events a second, at times that are independent of one another.
+    /// `rate` events per second, at times that are independent of one another.
     pub fn of_rate(rate: u64, seed: u64) -> Self {
         let stage = Stage {
             rate: rate as f64,
@@ -72,7 +72,7 @@ pub struct Dispenser {
     queue: Mutex<DispenserQueue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
-    /// How many events were handed out that count towards the limit, if there is no schedule.
+    /// Number of events handed out that count towards the limit, if there is no schedule.
     taken: AtomicU64,
     limit: u64,
     is_limited: bool,
@@ -88,7 +88,7 @@ struct DispenserQueue {
     /// When the next one is due, and its number.
     next_ns: Option<u64>,
     number: u64,
-    /// How many events were taken that count towards the limit.
+    /// Number of events taken that count towards the limit.
     taken: u64,
     /// Events that were taken and given back.
     returned: Vec<Due>,
@@ -102,7 +102,7 @@ impl DispenserQueue {
 }
 
 impl Dispenser {
-    /// `limit`: how many events there are after the warm-up, if they are limited.
+    /// `limit`: number of events after the warm-up, if they are limited.
     pub fn new(schedule: Option<Schedule>, limit: Option<u64>) -> Self {
         Self {
             schedule,
@@ -145,10 +145,10 @@ impl Dispenser {
         Some(DueCount::new(schedule, self.limit, self.share))
     }
 
-    /// Begins the schedule at `begin_ns`, from its start, and the count towards the limit anew.
-    /// Event numbers continue, so a schedule that begins again sends new queries; if there is a
-    /// limit, from a multiple of it on, so a list begins with its first statement. Events due from
-    /// `open_ns` on count towards the limit.
+    /// Begins the schedule at `begin_ns`, from its start, and the count towards the limit at 0.
+    /// Event numbers continue, so a schedule that begins again sends new queries. If there is a
+    /// limit, they continue at a multiple of it, so a list begins with its first statement. Events
+    /// due from `open_ns` on count towards the limit.
     pub fn begin(&self, begin_ns: u64, open_ns: u64) {
         self.open(open_ns);
         let next = self.whole_turns(self.next.load(Relaxed));
@@ -166,13 +166,13 @@ impl Dispenser {
         queue.advance();
     }
 
-    /// This number of events, or the next one up that is so many times the limit.
+    /// This number of events, rounded up to a multiple of the limit.
     fn whole_turns(&self, number: u64) -> u64 {
         let whole = number.checked_next_multiple_of(self.limit);
         whole.filter(|_| self.ends()).unwrap_or(number)
     }
 
-    /// Whether there are only so many events that they come to an end.
+    /// Whether the number of events is limited.
     pub fn ends(&self) -> bool {
         self.limit < u64::MAX
     }
@@ -283,8 +283,8 @@ impl DueCount {
         before
     }
 
-    /// How many events are due before `offset_ns` after the begin of the load. Each event is looked
-    /// at once, so `offset_ns` must not decrease from call to call.
+    /// Number of events due before `offset_ns` after the begin of the load. Each event is counted
+    /// once, so `offset_ns` must not decrease from call to call.
     pub fn before(&mut self, offset_ns: u64) -> u64 {
         while self.count < self.most && self.next.is_some_and(|due_ns| due_ns < offset_ns) {
             self.count += 1;
@@ -358,7 +358,7 @@ mod tests {
     fn each_begin_hands_out_as_many_as_the_limit_from_a_multiple_of_it_on() {
         for schedule in [None, Some(schedule(1000.0, Process::Even))] {
             let dispenser = Dispenser::new(schedule, Some(3));
-            // What was handed out in a warm-up, and not at all, leaves the numbers whole.
+            // The number of events handed out in a warm-up, even 0, leaves the numbers whole.
             for (handed_out, first) in [(2, 0), (5, 3), (0, 6), (4, 6)] {
                 dispenser.begin(0, 0);
                 let mut taken = Vec::new();
@@ -435,7 +435,7 @@ mod tests {
     fn what_is_beyond_the_limit_never_falls_due() {
         let limited = Dispenser::new(Some(schedule(1000.0, Process::Even)), Some(3));
         let mut count = limited.due_count().unwrap();
-        // Events of the warm-up are beside the limit.
+        // Events of the warm-up do not count towards the limit.
         assert_eq!(count.open(4_500_000), 5);
         assert_eq!(count.before(6_500_000), 7);
         assert_eq!(count.before(1_000_000_000), 8);
@@ -477,7 +477,7 @@ mod tests {
         }
 
         /// Each free server takes the next event and waits until it is due. The waiting times are
-        /// those of one queue in front of so many servers.
+        /// those of one queue in front of all `servers` servers.
         #[test]
         fn taking_when_free_is_one_queue(
             servers in 1usize..9,

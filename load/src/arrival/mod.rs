@@ -1,8 +1,8 @@
-//! Intended start times of an open loop: when each event is due, whatever the server does.
+//! Intended start times of an open loop: when each event is due, however fast the server is.
 //!
-//! A [`Curve`] says how many events are due by a given time, and [`Arrivals`] gives the events of
+//! A [`Curve`] gives the number of events due by a given time, and [`Arrivals`] gives the events of
 //! the schedule in order. Their times depend on the schedule and its seed, and not on the server.
-//! So the queue of events that could not begin in time needs no memory: it is the part of the
+//! So the queue of events that could not begin in time needs no memory. It is the part of the
 //! schedule between the last event that began and now. The [`Dispenser`] hands out the events of a
 //! run to the connections that are free.
 
@@ -93,13 +93,13 @@ impl Piece {
         self.rate * into_s + self.slope * into_s * into_s / 2.0
     }
 
-    /// After how many seconds of the piece so many events are due; infinite if they never are.
+    /// Seconds into the piece at which `events` events are due; infinite if they never are.
     fn time_of(&self, events: f64) -> f64 {
         if events <= 0.0 {
             return 0.0;
         }
         // The quadratic formula, rearranged so that it loses no digits if the slope is small. If
-        // the rate falls to 0 before so many events are due, the root is NaN.
+        // the rate falls to 0 before these events are due, the root is NaN.
         let root = (self.rate * self.rate + 2.0 * self.slope * events).sqrt();
         let into = 2.0 * events / (self.rate + root);
         if into.is_nan() { f64::INFINITY } else { into }

@@ -1,7 +1,7 @@
 //! The part of a run that is asked here, if several hosts share it.
 
-/// One of so many hosts. Whatever is numbered through (events, connections) is divided by its
-/// number: this host has those whose number modulo `hosts` is `host`.
+/// One of several hosts. Numbered things (events, connections) are divided by their number: this
+/// host has those whose number modulo `hosts` is `host`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub host: u32,
@@ -12,13 +12,13 @@ impl Share {
     /// All of it.
     pub const WHOLE: Self = Self { host: 0, hosts: 1 };
 
-    /// How many of so many things are this host's.
+    /// Number of things, out of `all`, that are this host's.
     pub fn of(self, all: u64) -> u64 {
         let (host, hosts) = (u64::from(self.host), u64::from(self.hosts).max(1));
         all / hosts + u64::from(host < all % hosts)
     }
 
-    /// What has this number in the whole run is this host's.
+    /// Whether the thing with this number in the whole run is this host's.
     pub fn has(self, number: u64) -> bool {
         number % u64::from(self.hosts).max(1) == u64::from(self.host)
     }
@@ -29,12 +29,12 @@ impl Share {
             .saturating_add(self.host.into())
     }
 
-    /// The numbers, in the whole run, of what this host has of so many things.
+    /// The numbers, in the whole run, of this host's things out of `all`.
     pub fn numbers(self, all: u32) -> impl Iterator<Item = u32> + use<> {
         (self.host..all).step_by(self.hosts.max(1) as usize)
     }
 
-    /// The first of the hosts does what is done once for all of them.
+    /// The first of the hosts does the work that is needed once for all of them.
     pub fn is_first(self) -> bool {
         self.host == 0
     }

@@ -1,7 +1,7 @@
 //! `contend-load arrivals PLAN`: the schedule of a plan's open loop, event by event.
 //!
-//! With the null server's service times beside it, this is all that decides when each event of a
-//! run ought to begin and end, so that what a run reports can be held against it.
+//! Together with the null server's service times, this fixes when each event of a run should begin
+//! and end. Reports of a run can be checked against it.
 
 use super::output::{self, Undone};
 use super::{plan_file, service_time};

@@ -1,4 +1,4 @@
-//! What the native kinds of workload make of a plan.
+//! A plan's native workload, built from its kind and keys.
 
 use super::plan_file::nodes::route_of;
 use crate::arrival::Share;
@@ -10,8 +10,8 @@ use crate::workload::{Tongue, Workload};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The workload of an arm's plan that is no script, and the dispenser of those of its events that
-/// are asked here.
+/// The workload of an arm's plan that is not a script, and the dispenser of those of its events
+/// that are asked here.
 pub fn of_native(plan: &Plan, told: &dyn Told, share: Share) -> Result<ArmAsks, String> {
     let way = Way {
         protocol: plan.load.protocol,

@@ -1,4 +1,4 @@
-//! The mark that some editors put in front of a text in UTF-8. Nobody sees it, and no server takes it.
+//! The invisible mark that some editors put in front of UTF-8 text. Servers refuse it.
 
 /// The text of a file without it.
 pub fn without_mark(text: &str) -> &str {

@@ -1,4 +1,4 @@
-//! `contend-load clock`: how far the clocks of another host are from those of this one.
+//! `contend-load clock`: the difference between the clocks of a second host and those of this one.
 
 use super::output::{self, Undone};
 use crate::outcome::{ClockOffset, Failure, Outcome};

@@ -1,4 +1,4 @@
-//! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
+//! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
 use super::output::{self, Undone};
 use crate::cpus::calls::{Calls, calls};
@@ -45,24 +45,24 @@ pub struct Arguments {
     memory: bool,
 }
 
-/// What is printed.
+/// The printed lines.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CpusAnswer {
-    /// Each is the best round: whatever else runs on the host can only make one slower.
+    /// Each is the best round: other load on the host can only make a round slower.
     Cpus {
         /// That this process may use.
         cpus: usize,
-        /// Steps a second of one of them.
+        /// Steps per second of one of them.
         alone: f64,
-        /// Of all of them at once.
+        /// Steps per second of all of them at once.
         together: f64,
     },
     CpuState {
         /// That this process may use.
         cpus: usize,
         pairs: Vec<Distance>,
-        /// So many pairs there are.
+        /// Number of all pairs.
         of_pairs: u64,
         /// Nanoseconds for one load from memory, if asked for.
         memory_ns: Option<f64>,
@@ -121,7 +121,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     for pair in sample.pairs {
         pairs.extend(distance(pair)?);
     }
-    // Last: it leaves the caches full of its own.
+    // Last, because it replaces the contents of the caches.
     let memory_ns = arguments.memory.then(latency_ns).transpose()?;
     Ok(CpusAnswer::CpuState {
         cpus: cpus.len(),

@@ -42,7 +42,7 @@ fn answer(choice: Choice) -> EngineAnswer {
     }
 }
 
-/// As the run itself will count them, of one worker.
+/// The sockets of one worker, as the run itself will count them.
 fn sockets_of(plan: &Plan) -> usize {
     let load = &plan.load;
     let workers = workers_of(load, Share::WHOLE);

@@ -39,7 +39,7 @@ pub struct Arguments {
     address: Address,
 }
 
-/// A longer round trip is a unit mistaken for another.
+/// A longer round trip is probably a mistaken unit.
 const ROUND_TRIP_S_MAX: f64 = 60.0;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let signals = Signals::raise(&stop);
     let requests: Option<Tell> = arguments.on_request.then(|| {
         let tell = |report: LineReport| {
-            // Who does not read it will not ask again either.
+            // A program that does not read it will not ask again either.
             let _ = output::line(&in_json(&report).to_string());
         };
         Box::new(tell) as Tell

@@ -110,7 +110,7 @@ fn schema_names() -> PossibleValuesParser {
         .into()
 }
 
-/// `KEY=VALUE`; what is no value of JSON is text.
+/// `KEY=VALUE`; a value that is not valid JSON is text.
 fn own_key(text: &str) -> Result<(String, Value), String> {
     let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
@@ -158,7 +158,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
         database: Some(database_of(arguments)?),
         unix_socket: matches!(address, Address::Unix(_)),
         local_infile: true,
-        // One order, one statement, whatever stands in the table options.
+        // One order is one statement, even if the table options hold a delimiter.
         multi_statements: false,
         ..Options::default()
     };

@@ -44,12 +44,12 @@ struct Clock {
     after: Option<ClockOffset>,
 }
 
-/// What one host has told.
+/// The reports of one host.
 #[derive(Default)]
 struct HostTold {
     name: String,
     hello: Option<Hello>,
-    /// Of what it measured, which is in the sum.
+    /// Figures of what it measured, which is in the sum.
     figures: Option<HostFigures>,
     failure: Option<Failure>,
     lost: Option<String>,
@@ -57,8 +57,8 @@ struct HostTold {
 }
 
 impl HostTold {
-    /// It is one of those whose figures count, as far as is known. Who is lost after its result has
-    /// lost nothing.
+    /// Whether its figures count, as far as is known. A host that is lost after its result has lost
+    /// nothing.
     fn is_there(&self) -> bool {
         self.figures.is_some() || self.lost.is_none() && self.failure.is_none()
     }
@@ -85,10 +85,10 @@ struct Merge {
     plan: Plan,
     hosts: Vec<HostTold>,
     parts: HostParts,
-    /// What was measured by those that have told it.
+    /// Sum of the hosts that have reported.
     sum: Option<Measured>,
     writer: OutcomeWriter,
-    /// Those that some host has entered, and how many of them are told.
+    /// Phases that some host has entered, and the number of them that are reported.
     phases: Vec<Phase>,
     phases_told: usize,
     is_begun: bool,
@@ -186,7 +186,7 @@ impl Merge {
             .end(host, &mut |index, sum| tell_interval(writer, index, &sum))
     }
 
-    /// When every host has said hello, one is said for all of them.
+    /// Prints one hello for all hosts when every host has sent its own.
     fn tell_hello(&mut self) {
         let there = || self.hosts.iter().filter(|host| host.is_there());
         if self.is_begun || !there().all(|host| host.hello.is_some()) {
@@ -214,14 +214,14 @@ impl Merge {
         }
     }
 
-    /// Why there is no result: what a host failed with, or a host that was lost.
+    /// Why there is no result: the failure of a host, or a host that was lost.
     fn failure(&self) -> Option<Failure> {
         let is_whole = |host: &HostTold| host.figures.is_some();
         let goes_on = self.plan.load.host_lost == HostLost::GoOn;
         if self.hosts.iter().all(is_whole) || goes_on && self.hosts.iter().any(is_whole) {
             return None;
         }
-        // What a server refused says more than that somebody stopped after it.
+        // A server's refusal explains more than the stop of a host after it.
         let failed = self.hosts.iter().find_map(|host| {
             let failure = host.failure.clone()?;
             let message = format!("host {}: {}", host.name, failure.message);

@@ -134,7 +134,7 @@ fn of_link(names: &[&str]) -> Option<(String, Vec<String>)> {
     is_one.then(|| (program.to_string_lossy().into_owned(), words(arguments)))
 }
 
-/// Text of what was given: bytes that are none are shown as such.
+/// The arguments as text: bytes that are not text are shown as such.
 fn words(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let text = |word: OsString| word.to_string_lossy().into_owned();
     arguments.into_iter().map(text).collect()

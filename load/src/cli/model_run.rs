@@ -99,7 +99,7 @@ enum LockWord {
     InTurn,
 }
 
-/// What a file of costs may say.
+/// The content of a file of costs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct VirtualCosts {

@@ -1,11 +1,11 @@
-//! Which known name somebody may have meant.
+//! Which known name the user may have meant.
 
-/// Of `names` the one most like `wrong`; none if none is like it.
+/// The one of `names` that is most like `wrong`; none if none is like it.
 pub fn nearest_of<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (strsim::levenshtein(wrong, name), name))
         .min()
-        // A name that shares less than half is no help.
+        // A name that shares less than half does not help.
         .filter(|(distance, name)| distance * 2 <= name.chars().count().max(2))
         .map(|(_, name)| name)
 }

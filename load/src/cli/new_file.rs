@@ -1,21 +1,21 @@
-//! A file that the user named: what was there before stays until there is something new.
+//! A file that the user named: its old content stays until there is new content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Written beside the file of its name, and put in its place by [`NewFile::keep`]. What is no
-/// regular file, such as a pipe, is written to.
+/// Written next to the file of its name, and put in its place by [`NewFile::keep`]. A path that is
+/// not a regular file, such as a pipe, is written to directly.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    /// Where it is now, and where it belongs.
+    /// Its present path, and its final one.
     waits: Option<(PathBuf, PathBuf)>,
 }
 
 impl NewFile {
     /// # Errors
-    /// The file could not be written, in words.
+    /// The file could not be written, with the reason as text.
     pub fn create(path: &Path) -> Result<Self, String> {
         Self::beside(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
     }
@@ -31,7 +31,7 @@ impl NewFile {
             return Ok(Self { file, waits: None });
         };
         if before.is_some() {
-            // One that may not be written to is refused, as it was before.
+            // A file that may not be written to is refused, like before.
             OpenOptions::new().write(true).open(&target)?;
         }
         let mut unfinished = std::ffi::OsString::from(".");
@@ -46,7 +46,7 @@ impl NewFile {
         Ok(Self { file, waits })
     }
 
-    /// Puts it in its place. What is written later comes there too.
+    /// Moves it to its place. Later writes go there too.
     ///
     /// # Errors
     /// It cannot be put there.

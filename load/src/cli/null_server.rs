@@ -1,4 +1,4 @@
-//! `contend-load null-server`: answers without a database behind them, to measure the client.
+//! `contend-load null-server`: answers without a database, to measure the client.
 
 use super::output::{self, Undone};
 use super::service_time::{self, us_ns};

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// Standard output as it was, where [`keep_from_scripts`] has put it aside.
+/// The original standard output, if [`keep_from_scripts`] has put it aside.
 static KEPT: OnceLock<File> = OnceLock::new();
 
 /// Writes one line and hands it over at once: a reader follows the run as it goes.
@@ -31,16 +31,16 @@ fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// From here on standard output is ours alone: what scripts print goes to standard error.
+/// From here on standard output is ours alone: output of scripts goes to standard error.
 pub fn keep_from_scripts() -> io::Result<()> {
     let kept = io::stdout().as_fd().try_clone_to_owned()?;
     dup2_stdout(io::stderr())?;
-    // It is set once: nobody calls this twice.
+    // It is set once: there is only one call.
     let _ = KEPT.set(File::from(kept));
     Ok(())
 }
 
-/// A report may go into a pipe that somebody closes early: from here on the program then ends
+/// A report may go into a pipe that its reader closes early: from here on the program then ends
 /// quietly, as programs in C do. To be called before any thread exists.
 pub fn end_with_the_pipe() {
     // SAFETY: sets the disposition of a signal. Sockets are written without raising this signal.
@@ -62,7 +62,7 @@ pub fn listening(listening: &Listening) {
         "socket": listening.socket,
         "port": listening.port,
     });
-    // Who does not read it waits for the socket instead.
+    // A program that does not read it waits for the socket instead.
     let _ = line(&said.to_string());
 }
 
@@ -72,7 +72,7 @@ pub fn whole(text: &str) -> Result<ExitCode, Undone> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is the whole output of a command, as one line of JSON.
+/// Prints the whole output of a command, as one line of JSON.
 pub fn whole_json(answer: &impl Serialize) -> Result<ExitCode, Undone> {
     whole(&serde_json::to_string(answer).map_err(io::Error::from)?)
 }
@@ -93,7 +93,7 @@ pub enum Undone {
     /// The request was wrong.
     Wrong(String),
     Failed(Failure),
-    /// Standard output does not take what we say.
+    /// Standard output cannot be written.
     Unwritten(io::Error),
 }
 
@@ -106,7 +106,7 @@ impl Undone {
                 return ExitCode::from(2);
             }
             Self::Failed(failure) => remark(&format!("contend-load: {}", in_words(failure))),
-            // Whoever closes the pipe early knows.
+            // The reader that closed the pipe early knows.
             Self::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Self::Unwritten(error) => {
                 remark(&format!(
@@ -143,8 +143,8 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
     Ok(ExitCode::FAILURE)
 }
 
-/// From now on the end of the process that a script brings about is said: to people, and if this is
-/// a run also as its outcome.
+/// From now on, if a script brings the process down, a message goes to standard error. In a run it
+/// is also the outcome.
 pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
     let overflow = Failure::with_hint(
         format!("the script {scripts} failed: {STACK_OVERFLOW}"),

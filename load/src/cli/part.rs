@@ -36,7 +36,7 @@ struct PartLine<T> {
     told: T,
 }
 
-/// A plan is read so far: what is longer is none.
+/// Longest line that is read; a longer one is not a plan.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
@@ -95,7 +95,7 @@ fn job_of_input(host: u32) -> Result<Job, String> {
     })
 }
 
-/// What a plan tells one of its hosts.
+/// The job of one host, from the plan.
 pub fn job_of_share(plan: &Plan, share: Share) -> Result<Job, String> {
     job_of(plan, share, &mut |plan| {
         let told = plan_file::read_workload(&plan.workload)?;

@@ -1,4 +1,4 @@
-//! Reads a plan and refuses what makes no sense, with one line that says what to do.
+//! Reads a plan and refuses one that makes no sense, with one line of advice.
 
 mod load;
 pub mod nodes;
@@ -12,7 +12,7 @@ use std::io::Read;
 
 /// Read no more of a plan than this: a file that is longer was named by mistake.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
-/// A year: a longer time is a unit mistaken for another.
+/// A year: a longer time is probably a mistaken unit.
 pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 
 /// Reads the plan at `source`, a path or `-` for standard input.
@@ -34,8 +34,8 @@ pub fn read(source: &str) -> Result<Plan, String> {
 
 /// A plan from its text, checked.
 pub fn parse(text: &str) -> Result<Plan, String> {
-    // The version is checked first: a plan of another version has other names, and errors about
-    // those names would mislead.
+    // The version is checked first: a plan of a different version has different names, and errors
+    // about those names would mislead.
     let wrong = |error: serde_json::Error| in_words(&error.to_string());
     let Version { version } = serde_json::from_str(text).map_err(wrong)?;
     if version != PLAN_VERSION {
@@ -72,7 +72,7 @@ fn check_arm(mut plan: Plan) -> Result<(), String> {
     nodes::route_of(&plan, &*told).map(drop)
 }
 
-/// What a plan says of its workload.
+/// The plan's workload.
 ///
 /// # Errors
 /// One line for the reader of the plan.

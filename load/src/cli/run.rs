@@ -182,7 +182,7 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone
     }
 }
 
-/// Replays events and tells whether they were answered right.
+/// Replays events and reports whether they were answered correctly.
 fn replay(job: &Job, events: u64) -> Result<ExitCode, Undone> {
     let outcome = match validate(&job.setup, events) {
         Ok(found) => Outcome::Validated(found),

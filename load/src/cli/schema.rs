@@ -1,4 +1,4 @@
-//! `contend-load schema plan|outcome|model`: what goes in and what comes out, as JSON Schema.
+//! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
 use super::output::{self, Undone};
 use crate::outcome::Outcome;
@@ -50,7 +50,7 @@ fn plan() -> Value {
     plan
 }
 
-/// What a model server can be told: its variables with their defaults, its knobs as properties.
+/// The settings of a model server: its variables with their defaults, its knobs as properties.
 fn model() -> Value {
     let variables = ServerVariables::default();
     let variables: Map<String, Value> = variables
@@ -58,7 +58,7 @@ fn model() -> Value {
         .map(|told| (told.name.to_owned(), json!({"default": told.value})))
         .collect();
     let mut settings = SchemaSettings::draft2020_12();
-    // The words that a knob can have stand with the knob.
+    // The values that a knob can have are listed with the knob.
     settings.inline_subschemas = true;
     let knobs = settings.into_generator().into_root_schema_for::<Knobs>();
     json!({"variables": variables, "knobs": knobs.get("properties")})

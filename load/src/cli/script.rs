@@ -1,4 +1,4 @@
-//! The script of a plan: run as its workload, described, or told to prepare its tables.
+//! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
 use super::output::{self, Undone};
 use super::plan_file;
@@ -36,7 +36,7 @@ struct Description {
     files: Vec<String>,
     /// It has a command or a function of that name.
     prepare: bool,
-    /// It gets a thread of the operating system for each of its own.
+    /// It gets an operating-system thread for each of its own.
     os_threads: bool,
     /// Absent if it declares none: then it takes any.
     options: Option<Vec<Described>>,

@@ -1,8 +1,7 @@
-//! Secrets that users type: out of the process list, and out of what is printed.
+//! Keeps secrets that users type out of the process list and out of all output.
 //!
-//! Which word of a command line holds a secret is for the parser of that line to say. It judges
-//! with the table that it parses with, so that no spelling is a password for one and not for the
-//! other.
+//! The parser of a command line decides which word of it holds a secret. It judges with the table
+//! that it parses with, so that both always take the same spellings for passwords.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,7 +14,7 @@ const MARKS: [&str; 4] = ["pas", "pw", "psw", "secret"];
 const NAMES: [&str; 2] = ["password", "mysql-password"];
 const MISTYPED_MAX: usize = 2;
 
-/// Whether a name that nobody knows is one of a password.
+/// Whether an unknown name is one of a password.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let is_near = |known: &&str| strsim::levenshtein(&name, known) <= MISTYPED_MAX;
@@ -39,7 +38,7 @@ pub fn cut(word: &str, begins: Option<usize>) -> Cow<'_, str> {
     }
 }
 
-/// What a user wrote, for people to read: passwords of options and of addresses are hidden.
+/// A user's text for people to read: passwords of options and of addresses are hidden.
 pub fn hidden(text: &str) -> String {
     let mut is_due = false;
     text.split_inclusive(char::is_whitespace)
@@ -67,7 +66,7 @@ fn hidden_word(word: &str) -> String {
             return format!("{user}:{HIDDEN}@{}", hidden_word(host));
         }
     }
-    // The same, cut off before its @: what is no port is a password.
+    // The same, cut off before its @: text that is not a port is a password.
     if let Some((before, behind)) = word.split_once("://")
         && let Some((user, rest)) = behind.split_once(':')
         && !user.contains(['/', '?'])
@@ -97,7 +96,7 @@ fn hidden_word(word: &str) -> String {
     }
 }
 
-/// Where a parser finds a secret in a word: at the word's length if it must be in the next.
+/// The place of a secret in a word: at the word's length if it must be in the next.
 type SecretIn = fn(&str) -> Option<usize>;
 
 /// Which words have a secret, and from which byte on.
@@ -106,7 +105,7 @@ pub fn places(words: &[String], secret_in: SecretIn) -> Vec<(usize, usize)> {
     let mut is_due = false;
     for (place, word) in words.iter().enumerate() {
         let begins = match secret_in(word) {
-            // A word that is no option was meant for the one before it.
+            // A word that is not an option was meant for the one before it.
             None if is_due && !word.starts_with('-') => Some(0),
             begins => begins,
         };
@@ -119,15 +118,15 @@ pub fn places(words: &[String], secret_in: SecretIn) -> Vec<(usize, usize)> {
 /// Overwrites secrets in the arguments of this process, which others see in the process list.
 /// These arguments are the last of them.
 pub fn hide(arguments: &[String], secret_in: SecretIn) {
-    // It is not fatal if that fails: what cannot be hidden was visible before we began.
+    // A failure is not fatal: the words were visible before we began.
     let _ = overwrite(arguments.len(), secret_in);
 }
 
 fn overwrite(count: usize, secret_in: SecretIn) -> io::Result<()> {
     let (start, end) = arguments_at()?;
     let place = std::ptr::with_exposed_provenance_mut::<u8>(start);
-    // SAFETY: the kernel says that our arguments are there, and they stay for as long as we live.
-    // There is no other thread yet that may read them, and what was read of them is a copy.
+    // SAFETY: the kernel gave us the place of our arguments, and they stay for as long as we live.
+    // No thread that may read them exists yet, and what we have read of them is a copy.
     let arguments = unsafe { std::slice::from_raw_parts_mut(place, end - start) };
     overwrite_in(arguments, count, secret_in);
     Ok(())
@@ -136,7 +135,7 @@ fn overwrite(count: usize, secret_in: SecretIn) -> io::Result<()> {
 /// The same for arguments that each end with a NUL.
 fn overwrite_in(arguments: &mut [u8], count: usize, secret_in: SecretIn) {
     let mut words: Vec<&mut [u8]> = arguments.split_mut(|byte| *byte == 0).collect();
-    // Nothing stands behind the last NUL.
+    // Nothing follows the last NUL.
     if words.last().is_some_and(|word| word.is_empty()) {
         words.pop();
     }
@@ -154,10 +153,10 @@ fn overwrite_in(arguments: &mut [u8], count: usize, secret_in: SecretIn) {
     }
 }
 
-/// Where the kernel has put our arguments: fields 48 and 49 of the line about us, see proc(5).
+/// The place of our arguments in memory: fields 48 and 49 of the line about us, see proc(5).
 fn arguments_at() -> io::Result<(usize, usize)> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // The name of the program stands in brackets and may have blanks in it.
+    // The name of the program is in brackets and may have blanks in it.
     let fields = stat.rsplit(") ").next().unwrap_or_default();
     let mut fields = fields
         .split(' ')

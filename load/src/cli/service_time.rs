@@ -1,9 +1,9 @@
-//! How long a null server's answers take: the same words for who serves and for who computes.
+//! The time that a null server's answers take, as options of the server and of the computation.
 
 use crate::reactor::clock::seconds_ns;
 use crate::serve::ServiceTime;
 
-/// An hour: a longer time is a unit mistaken for another.
+/// An hour: a longer time is probably a mistaken unit.
 const TIME_US_MAX: f64 = 3.6e9;
 
 #[derive(Debug, clap::Args)]

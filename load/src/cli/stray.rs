@@ -1,6 +1,6 @@
 //! Words of a command line that were to be options.
 
-/// What editors and web pages make of the minus signs of an option.
+/// Characters that editors and web pages put in place of an option's minus signs.
 const DASHES: [char; 5] = ['–', '—', '−', '‐', '‑'];
 
 /// A word without such dashes; none if it begins with none.
@@ -11,8 +11,8 @@ pub fn without_dashes(word: &str) -> Option<&str> {
     (begin.contains(DASHES) && !bare.is_empty()).then_some(bare)
 }
 
-/// What to write for a word that is `bare` without its dashes. The value is not repeated, since it
-/// may be a password; so may be what stands behind a `p`.
+/// The correct form of a word that is `bare` without its dashes. The value is not repeated, since
+/// it may be a password; so may be the text after a `p`.
 pub fn with_minus_signs(word: &str, bare: &str, is_known: impl Fn(&str) -> bool) -> String {
     let name = bare.split_once('=').map_or(bare, |(name, _)| name);
     if name.starts_with('p') && !is_known(name) {

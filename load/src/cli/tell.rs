@@ -27,7 +27,7 @@ pub struct OutcomeWriter {
     broken: Option<io::Error>,
 }
 
-/// What the figures of an arm are reported with: its names, and how deep it asks.
+/// Names for the figures of an arm, and the arm's depth.
 struct ArmWords {
     name: String,
     depth: u32,
@@ -51,7 +51,7 @@ impl ArmWords {
     }
 }
 
-/// The histogram log. It can only begin when the run knows its start time.
+/// The histogram log. It can only begin when the start time of the run is known.
 enum HistogramLog {
     None,
     Waiting(BufWriter<NewFile>),
@@ -253,7 +253,7 @@ impl OutcomeWriter {
             done: self.sum(&arm.sum, Some(words)),
         });
         let mut words = self.arms.iter();
-        // If the arms ask different things, their common figures have no kinds and no classes.
+        // If the arms ask different things, their common figures have neither kinds nor classes.
         let first = words.next();
         let common = first.filter(|first| words.all(|other| first.asks_as(other)));
         let depth = self.arms.first().map(|first| first.depth);
@@ -344,7 +344,7 @@ impl OutcomeWriter {
     }
 }
 
-/// What one of several hosts measured, without its name, its connections and its clocks.
+/// The figures of one of several hosts, without its name, its connections and its clocks.
 pub fn host_figures(measured: &Measured) -> HostFigures {
     let tally = &measured.tally;
     let whole = tally.whole();
@@ -367,7 +367,7 @@ pub fn host_figures(measured: &Measured) -> HostFigures {
     }
 }
 
-/// Why it ended, as outcomes say it.
+/// Why it ended, as a word for outcomes.
 fn ended_by(ended: Ended) -> String {
     match ended {
         Ended::Time => "time",
@@ -377,7 +377,7 @@ fn ended_by(ended: Ended) -> String {
     .to_owned()
 }
 
-/// What an open loop adds to the figures.
+/// Additional figures of an open loop.
 fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     let queue = &measured.queue;
     let measured_s = measured.measured_ns as f64 / 1e9;
@@ -400,7 +400,7 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     }
 }
 
-/// The run is overloaded if its queue grew by more than the events of so many seconds.
+/// The run is overloaded if its queue grew by more than the events of this time.
 const OVERLOAD_S: f64 = 0.01;
 
 /// Whether the queue grew over the window. After a stall, even a long one, the queue empties again.
@@ -416,7 +416,7 @@ fn is_overloaded(queue: &Queue, due_per_s: f64) -> bool {
 fn median(lengths: &[u64]) -> Option<u64> {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
-    // Of the two middle ones of an even number the lower: in doubt it is no overload.
+    // For an even number, the lower of the two middle ones: in doubt it is not an overload.
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 

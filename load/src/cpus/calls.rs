@@ -1,6 +1,6 @@
-//! What the kernel's calls cost on this host: calling it, waking a thread, passing a CPU on.
+//! Costs of the kernel's calls on this host: calling it, waking a thread, passing a CPU on.
 //!
-//! All are medians, as a batch in which a thread was interrupted says nothing.
+//! All are medians, because a batch in which a thread was interrupted means nothing.
 
 use super::pairs::median;
 use super::{ended, on, stay_on};
@@ -17,38 +17,38 @@ const IN_A_BATCH: u32 = 1_000;
 const WAKES: usize = 200;
 /// Wake-ups of a CPU that has been idle for long take longer to measure.
 const WAKES_RESTED: usize = 30;
-/// So often a thread gives way until another has surely gone to sleep.
+/// Times that a thread gives way, so that another has surely gone to sleep.
 const YIELDS: u32 = 4;
 const RESTS_US: [u64; 4] = [20, 100, 300, 1_000];
 
-/// What calls cost, in nanoseconds.
+/// Costs of calls, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Calls {
     pub syscall_ns: f64,
     /// One round of a loop that waits.
     pub pause_ns: f64,
-    /// What it costs a thread to wake another one that is to run on the same, busy CPU.
+    /// Cost for a thread of waking a second one that is to run on the same, busy CPU.
     pub wake_busy_ns: f64,
-    /// From a thread that goes to sleep to another on the same CPU that runs, with the call that
-    /// it sleeps by.
+    /// From a thread that goes to sleep to a second one on the same CPU that runs, with the call
+    /// that it sleeps by.
     pub switch_ns: f64,
-    /// Of another CPU that was idle; none if there is none that is free.
+    /// Waking on idle CPUs; empty if none but the thread's own is free.
     pub idle: Vec<IdleWake>,
 }
 
 /// Waking a thread on another CPU that has been idle.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct IdleWake {
-    /// For about so long it had been idle.
+    /// Approximate time for which it had been idle.
     pub rested_us: u64,
-    /// What it costs the thread that wakes.
+    /// Cost for the thread that wakes.
     pub call_ns: f64,
     /// Until the other runs.
     pub runs_ns: f64,
 }
 
 /// # Errors
-/// A thread cannot be kept on its CPU, or one of ours panicked, or others had the CPU all the time.
+/// A thread cannot be kept on its CPU or panicked, or others had the CPU all the time.
 pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
     let (syscall_ns, pause_ns) = on(cpu, || (batches(call_kernel), batches(spin_loop)))?;
     let same = SleeperPair::default();
@@ -90,11 +90,11 @@ fn batches(mut once: impl FnMut()) -> Option<f64> {
 }
 
 fn call_kernel() {
-    // Not one that the C library answers by itself.
+    // A call that the C library does not answer itself.
     let _ = rustix::process::getppid();
 }
 
-/// A thread that sleeps until it is told to answer, and one that wakes it.
+/// A thread that sleeps until it should answer, and one that wakes it.
 #[derive(Default)]
 struct SleeperPair {
     /// 1: the sleeper is to answer; 0: it has.
@@ -106,7 +106,7 @@ struct SleeperPair {
 }
 
 impl SleeperPair {
-    /// Runs `wakes` on one CPU, with a sleeper on another or the same.
+    /// Runs `wakes` on one CPU, with a sleeper on the same or a second one.
     fn run<T: Send>(
         &self,
         cpu: usize,
@@ -151,7 +151,7 @@ impl SleeperPair {
         }
     }
 
-    /// What the call costs if the sleeper cannot run before we give way.
+    /// Cost of the call if the sleeper cannot run before we give way.
     fn wakes_on_own_cpu(&self, sleeper: &Thread) -> Option<f64> {
         let wake = |_| {
             self.turn.store(1, Ordering::Release);

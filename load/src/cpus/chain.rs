@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 /// Larger than any cache that a virtual machine can count on.
 pub const BYTES_MIN: usize = 128 << 20;
-/// A link has a line of cache of its own: so many words.
+/// Words per link: it has a cache line of its own.
 const LINE: usize = 8;
 const SEED: u64 = 0x6c61_7465_6e63_7901;
 
-/// Loads are timed in batches, of which the median counts: a batch in which the thread was
-/// interrupted says nothing.
+/// Loads are timed in batches, and their median counts: a batch in which the thread was interrupted
+/// means nothing.
 const STEPS: u32 = 4_000;
 const BATCHES: usize = 50;
 const AT_MOST: Duration = Duration::from_secs(1);
 
-/// A chain through the first half of some memory. The second half was written after it: what is
-/// left in the caches of whoever wrote is not the chain.
+/// A chain through the first half of some memory. The second half was written after it: the
+/// writer's caches hold that half, not the chain.
 #[derive(Debug)]
 pub struct Chain {
     words: MappedWords,
@@ -33,7 +33,7 @@ impl Chain {
     /// Lays the chain, always the same one.
     ///
     /// # Errors
-    /// There is no memory for the order of the links.
+    /// The order of the links does not fit in memory.
     pub fn lay(mut words: MappedWords) -> io::Result<Self> {
         let half = words.len() / 2;
         let order = ring(half / LINE)?;
@@ -68,7 +68,7 @@ impl Chain {
 /// a second and leaves other things in the caches.
 ///
 /// # Errors
-/// There is no memory for the chain, or others had the CPU all the time.
+/// The chain does not fit in memory, or others had the CPU all the time.
 pub fn latency_ns() -> io::Result<f64> {
     let mut chain = Chain::lay(MappedWords::new(BYTES_MIN)?)?;
     chain

@@ -1,4 +1,4 @@
-//! Memory taken from the kernel itself, so that it can be said of which node it is to be.
+//! Memory taken from the kernel itself, so that its node can be chosen.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 const NODES: usize = 1024;
 const BITS: usize = u64::BITS as usize;
 const WORD: usize = size_of::<u64>();
-/// One page in so many bytes is asked for its node.
+/// Bytes between two pages that are asked for their node.
 const BYTES_BETWEEN_LOOKS: usize = 64 << 10;
 
 /// Words of memory, 0 until they are written. The kernel gives a page when it is first touched,
@@ -26,7 +26,7 @@ unsafe impl Sync for MappedWords {}
 
 impl MappedWords {
     /// # Errors
-    /// There is no memory for it.
+    /// The kernel has too little memory.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let words = bytes / WORD;
         // SAFETY: a new mapping of the kernel's choice replaces nothing.
@@ -50,7 +50,7 @@ impl MappedWords {
     }
 
     /// Asks for pages of one node. It is a preference: a binding to a node that has become full
-    /// meanwhile would have the kernel end some process. [`Self::node_of`] says what came of it.
+    /// meanwhile would have the kernel end some process. [`Self::node_of`] returns the result.
     ///
     /// # Errors
     /// The kernel refuses: it has no nodes, or a container's filter of calls is in the way.
@@ -60,8 +60,8 @@ impl MappedWords {
             Some(word) => *word |= 1 << (node % BITS),
             None => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
         }
-        // SAFETY: it is a mapping of ours, and the mask has as many bits as is said. The
-        // kernel looks at one bit less than it is told of.
+        // SAFETY: it is our mapping, and the mask has the stated number of bits. The kernel looks
+        // at one bit less than stated.
         let said = unsafe {
             libc::syscall(
                 libc::SYS_mbind,
@@ -79,12 +79,12 @@ impl MappedWords {
     /// The node that the pages are of, each looked at after it was touched. None: of several.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The kernel gives no answer.
     pub fn node_of(&self) -> io::Result<Option<usize>> {
         let mut all = None;
         for word in self.iter().step_by(BYTES_BETWEEN_LOOKS / WORD) {
             let mut node: libc::c_int = 0;
-            // SAFETY: the kernel writes one number to where it is told, and no mask.
+            // SAFETY: the kernel writes one number to the given address, and no mask.
             let said = unsafe {
                 libc::syscall(
                     libc::SYS_get_mempolicy,
@@ -104,7 +104,7 @@ impl MappedWords {
     }
 }
 
-/// Of `linux/mempolicy.h`: say the node, of the page at an address.
+/// From `linux/mempolicy.h`: return the node, of the page at an address.
 const MPOL_F_NODE: libc::c_ulong = 1;
 const MPOL_F_ADDR: libc::c_ulong = 2;
 
@@ -120,14 +120,14 @@ impl Deref for MappedWords {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
-        // SAFETY: so many words are mapped, aligned to a page, and 0 or written since.
+        // SAFETY: `words` words are mapped, aligned to a page, and 0 or written since.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }
 
 impl DerefMut for MappedWords {
     fn deref_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and nothing else has it.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
     }
 }

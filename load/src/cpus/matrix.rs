@@ -1,5 +1,5 @@
-//! How far the memory of each node is from the CPUs of each node: the time of a load, and how much
-//! is read in a second.
+//! How far the memory of each node is from the CPUs of each node: the time of a load, and the bytes
+//! read per second.
 
 use super::chain::{BYTES_MIN, Chain};
 use super::mapped::MappedWords;
@@ -10,28 +10,28 @@ use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Of a node's memory so much is taken: more than the caches of a node hold, within bounds.
+/// Memory taken from a node: this multiple of a node's caches, within bounds.
 const TIMES_THE_CACHES: usize = 4;
 const BYTES_MAX: usize = 1 << 30;
-/// So much of a node stays free.
+/// Bytes of a node that stay free.
 const LEFT: usize = 64 << 20;
 const MIB: usize = 1 << 20;
-/// What is looked at of a host with more nodes.
+/// Nodes that are measured on a host with more.
 const NODES_MAX: usize = 32;
 
-/// All pairs together take about so long, and one at most so long.
+/// Approximate time for all pairs together, and the limit for one.
 const ALL: Duration = Duration::from_secs(6);
 const PAIR_AT_MOST: Duration = Duration::from_millis(90);
-/// Of the time of a pair a third is for its loads, and the rest for so many windows of reading, of
-/// which the best counts: whatever else runs can only make one slower.
+/// A third of a pair's time is for its loads, the rest for this number of windows of reading. The
+/// best window counts: other load can only make one slower.
 const WINDOWS: u32 = 3;
 /// Words between two readings of the clock.
 const CHUNK: usize = 32 << 10;
 
-/// What is known of the memory nodes of a host.
+/// Results for the memory nodes of a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeMatrix {
-    /// What was read, of each node. Less than twice `caches_bytes` is partly read from caches.
+    /// Bytes read of each node. Less than twice `caches_bytes` is partly read from caches.
     pub bytes: usize,
     /// Last-level caches of the node that has most.
     pub caches_bytes: usize,
@@ -56,25 +56,25 @@ pub struct NodePair {
     pub memory_of: usize,
     /// Nanoseconds of one load by one CPU, where each load waits for the one before it.
     pub latency_ns: Option<f64>,
-    /// What all CPUs read in order, in 10^9 bytes a second.
+    /// Bytes that all CPUs read in order, in 10^9 bytes per second.
     pub bandwidth_gb_s: Option<f64>,
 }
 
-/// What is to be measured of one node's memory.
+/// A request to measure one node's memory.
 #[derive(Debug)]
 pub struct NodeWish<'a> {
     pub memory_of: usize,
-    /// There are other nodes, from which its memory is to be told.
+    /// There are further nodes, so its memory must be distinguished from theirs.
     pub is_one_of_several: bool,
     pub bytes: usize,
     /// Nodes with their CPUs.
     pub readers: &'a [(usize, &'a [usize])],
-    /// Of each pair.
+    /// Time per pair.
     pub time: Duration,
 }
 
-/// Every node's memory from every node, by `measure`, which says of one node's memory all its pairs
-/// or why it cannot be had.
+/// Every node's memory from every node. `measure` returns all pairs of one node's memory, or why
+/// that memory is not available.
 pub fn matrix(
     host: &HostNodes,
     measure: impl Fn(&NodeWish<'_>) -> Result<Vec<NodePair>, String>,
@@ -137,7 +137,7 @@ fn enough(one: &HostNode, bytes: usize) -> Result<(), String> {
 /// Measures on this host.
 ///
 /// # Errors
-/// Why memory of that node cannot be had, in words.
+/// Why memory of that node is not available, as text.
 pub fn measured(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
     let words = MappedWords::new(wish.bytes).map_err(|error| format!("no memory: {error}"))?;
     if wish.is_one_of_several {
@@ -178,7 +178,7 @@ fn refused(error: io::Error) -> String {
     format!("the kernel refuses to place memory on a node (mbind: {error}){how}")
 }
 
-/// What these CPUs read together, each a part of its own again and again: 10^9 bytes a second.
+/// Bytes that these CPUs read together, each its own part repeatedly: 10^9 bytes per second.
 fn read(words: &[u64], cpus: &[usize], window: Duration) -> io::Result<f64> {
     let part = words.len().div_ceil(cpus.len().max(1)).max(1);
     let parts: Vec<&[u64]> = words.chunks(part).collect();
@@ -216,7 +216,7 @@ mod tests {
     use std::cell::RefCell;
     use std::path::Path;
 
-    /// 100 ns and 20 GB/s to the own node, 160 ns and 9 GB/s to another one.
+    /// 100 ns and 20 GB/s to the own node, 160 ns and 9 GB/s to a different one.
     fn fake(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
         let pair = |&(node, _): &(usize, &[usize])| {
             let is_near = node == wish.memory_of;

@@ -9,13 +9,13 @@ const CPUS: &str = "sys/devices/system/cpu";
 /// A list of the kernel that claims more is not one.
 const NUMBERS_MAX: usize = 1 << 16;
 
-/// A node as far as it can be used. What is missing has a reason, in words.
+/// A node as far as it can be used. A missing part has a reason, as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostNode {
     pub node: usize,
     /// CPUs of it that this process may use; at least one.
     pub cpus: Result<Vec<usize>, String>,
-    /// Bytes of it that nobody uses.
+    /// Unused bytes of it.
     pub free: Result<usize, String>,
 }
 
@@ -28,7 +28,7 @@ pub struct HostNodes {
 }
 
 impl HostNodes {
-    /// Reads what the kernel shows. A kernel that knows of no nodes has one, with all CPUs.
+    /// Reads the kernel's files. A kernel without nodes has one, with all CPUs.
     ///
     /// # Arguments
     /// `root`: where `sys` and `proc` are; `allowed`: CPUs that this process may use.
@@ -39,7 +39,7 @@ impl HostNodes {
                 node,
                 cpus: cpus_of(root, node, allowed),
                 free: free_of(root, node).and_then(|free| match &ours {
-                    // No cpuset has a node without memory, so that is told before.
+                    // No cpuset has a node without memory, so that is reported before.
                     Some(ours) if !ours.contains(&node) => {
                         Err("the cpuset of this process has no memory of it".to_owned())
                     }
@@ -125,7 +125,7 @@ fn kib(text: &str) -> Option<usize> {
     number.checked_mul(1024)
 }
 
-/// Nodes of which this process may have memory; None if the kernel does not say.
+/// Nodes whose memory this process may use; None if the kernel gives no answer.
 fn mems_allowed(root: &Path) -> Option<Vec<usize>> {
     let text = fs::read_to_string(root.join("proc/self/status")).ok()?;
     numbers(
@@ -136,7 +136,7 @@ fn mems_allowed(root: &Path) -> Option<Vec<usize>> {
 
 /// The last-level caches of these CPUs, each once.
 fn caches_of(root: &Path, cpus: &[usize]) -> usize {
-    // By those who share it: what a kernel calls a cache by has no number that all kernels show.
+    // By the CPUs that share it: no identity number of a cache is shown by all kernels.
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for cpu in cpus {
         let folder = root.join(format!("{CPUS}/cpu{cpu}/cache"));
@@ -186,7 +186,7 @@ pub(super) mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A host as a tree of files below a folder of its own.
+    /// A host as a tree of files in its own folder.
     pub struct Recorded(PathBuf);
 
     impl Recorded {

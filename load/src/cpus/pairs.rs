@@ -15,7 +15,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// Batches of hand-overs, each of [`IN_A_BATCH`]. The median of the batches is the result, since a
-/// batch in which a thread was interrupted says nothing.
+/// batch in which a thread was interrupted means nothing.
 const BATCHES: usize = 20;
 const IN_A_BATCH: u32 = 100;
 
@@ -25,7 +25,7 @@ const WAKES: usize = 50;
 /// may not sleep yet: the time is then that of handing over a cache line.
 const REST: Duration = Duration::from_micros(20);
 
-/// Time limit for each of the two measurements. If it is reached, the median is that of what was
+/// Time limit for each of the two measurements. If it is reached, the median is that of the values
 /// measured until then.
 const AT_MOST: Duration = Duration::from_micros(4500);
 
@@ -50,7 +50,7 @@ pub struct Distance {
 #[derive(Debug)]
 pub struct Sample {
     pub pairs: Vec<(usize, usize)>,
-    /// How many pairs there are in all.
+    /// Number of all pairs.
     pub of: u64,
 }
 
@@ -76,7 +76,7 @@ impl Sample {
 }
 
 /// How far two CPUs are apart. None if our threads cannot be kept on these CPUs, or if one of the
-/// two measurements got too few values in its time.
+/// two measurements had too few values in its time.
 ///
 /// # Errors
 /// One of the measuring threads panicked.
@@ -115,7 +115,7 @@ enum PairSide {
     There,
 }
 
-/// What the two measuring threads share.
+/// State that the two measuring threads share.
 struct Meeting {
     here: OnceLock<Thread>,
     there: OnceLock<Thread>,
@@ -285,7 +285,7 @@ mod tests {
     fn two_cpus_have_a_distance() {
         let cpus = allowed().unwrap();
         for pair in Sample::new(&cpus, 1).pairs {
-            // Whatever else computes meanwhile: at some time both threads have their CPUs.
+            // Even on a busy host, both threads have their CPUs at some time.
             let found = (0..5000).find_map(|_| distance(pair).unwrap()).unwrap();
             assert_eq!(found.cpus, pair);
             assert!(found.handover_ns > 0.0 && found.wake_us > 0.0);

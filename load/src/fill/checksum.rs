@@ -1,8 +1,8 @@
-//! What was generated, in one number.
+//! The generated rows as one number.
 //!
-//! The checksum of a table is the sum of the checksums of its rows, each row written as one line
-//! of tab-separated text. A sum does not depend on the order, so parts that were generated apart
-//! add up, and the rows of a table give it back in whatever order a server returns them.
+//! The checksum of a table is the sum of the checksums of its rows, each row written as one line of
+//! tab-separated text. A sum does not depend on the order. So parts that were generated apart add
+//! up, and the rows of a table have the same sum in any order in which a server returns them.
 
 const FACTOR: u64 = 0x9fb2_1c65_1e98_df25;
 const START: u64 = 0x243f_6a88_85a3_08d3;
@@ -18,8 +18,8 @@ pub fn row(line: &[u8]) -> u64 {
     fold(sum, pairs.remainder())
 }
 
-/// Mixes up to sixteen bytes into a sum: both halves of a product of two words, so that every bit
-/// of the words reaches the middle of the result.
+/// Mixes up to sixteen bytes into a sum. It adds both halves of a product of two words, so every
+/// bit of the words reaches the middle of the result.
 #[inline]
 fn fold(sum: u64, bytes: &[u8]) -> u64 {
     let mut pair = [0; 16];

@@ -13,7 +13,7 @@ pub trait Content: Debug + Send + Sync {
     /// The numbers of all rows.
     fn numbers(&self) -> Range<u64>;
 
-    /// How many rows there are.
+    /// Number of rows.
     fn count(&self) -> u64;
 
     /// The most bytes that the rows of one number can take.
@@ -23,7 +23,7 @@ pub trait Content: Debug + Send + Sync {
     fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> Appended;
 }
 
-/// The rows that were appended: how many, and their checksum.
+/// The appended rows: their number and their checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     pub rows: u64,
@@ -35,7 +35,7 @@ pub struct Appended {
 #[derive(Debug)]
 pub struct Lines<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the present line began.
+    /// The beginning of the present line.
     start: usize,
     appended: Appended,
 }

@@ -1,6 +1,6 @@
 //! Random decimal digits, several at a time.
 //!
-//! A table row holds 165 random digits, and the server is to wait for the disk, not for us: so a
+//! A table row holds 165 random digits, and the server should wait for the disk, not for us. So a
 //! group of eleven digits costs one random word, two multiplications for its value and a few for
 //! its text, instead of eleven draws.
 
@@ -9,7 +9,7 @@ pub const GROUP_DIGITS: usize = 11;
 
 const GROUP_VALUES: u64 = 100_000_000_000;
 
-/// The text of eleven random digits, each combination equally likely but for a part in 10^8.
+/// The text of eleven random digits, each combination equally likely except for a part in 10^8.
 #[inline]
 pub fn group(random: u64) -> [u8; GROUP_DIGITS] {
     let value = ((u128::from(random) * u128::from(GROUP_VALUES)) >> 64) as u64;

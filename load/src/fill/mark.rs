@@ -1,20 +1,20 @@
-//! Marks: what the comment of a table says of whose it is, and how far its load is.
+//! Marks: the comment of a table, which names its owner and the state of its load.
 //!
 //! ```text
 //! contend:loading DATABASE.TABLE key=KEY rows=N by=WHO    while rows come
 //! contend:KEY DATABASE.TABLE                              when all are there and were counted
 //! ```
 //!
-//! A mark names its table. So a copy that was made by `CREATE TABLE … LIKE`, or a table that was
-//! renamed, carries the mark of another table, and is not ours. A byte of a name that is no letter
-//! of ASCII, no digit and none of `_$-` is written as `%` and two digits. A mark is compared byte
-//! by byte, never by the server, which knows no case. The lab reads and writes the same:
+//! A mark names its table. So a copy that was made by `CREATE TABLE … LIKE`, or a renamed table,
+//! carries the mark of a different table, and is not ours. Each byte of a name except ASCII
+//! letters, digits and `_$-` is written as `%` and two digits. A mark is compared byte by byte,
+//! never by the server, which ignores case. The lab reads and writes the same:
 //! `contend.servers.marks`.
 
-/// Before everything that a mark says.
+/// The beginning of every mark.
 const MARK: &str = "contend:";
 const LOADING: &str = "loading";
-/// In place of a key: nobody has asked for a mark on the finished table.
+/// In place of a key: no mark was requested for the finished table.
 const NO_KEY: &str = "-";
 
 /// A key that a mark can hold.
@@ -43,7 +43,7 @@ pub fn loading(
     format!("{MARK}{LOADING} {named} key={key} rows={rows} by={who}")
 }
 
-/// Whether a comment says that this very table is being loaded.
+/// Whether a comment marks this very table as being loaded.
 pub fn is_loading(comment: &str, database: &str, table: &str) -> bool {
     let start = format!("{MARK}{LOADING} {} key=", named(database, table));
     let Some(rest) = comment.strip_prefix(&start) else {
@@ -70,7 +70,7 @@ pub fn always(database: &str, view: &str) -> String {
     format!("{} <> ''", of_view(database, view))
 }
 
-/// What the definition of a view of ours holds, as the server tells it.
+/// Text in the definition of our views, in the server's form.
 pub fn of_view(database: &str, view: &str) -> String {
     format!("'{MARK}view {}'", named(database, view))
 }
@@ -91,7 +91,7 @@ fn plain(name: &str) -> String {
     text
 }
 
-/// The literal behind the last `COMMENT` among table options, as it is written there.
+/// The literal after the last `COMMENT` among table options, unchanged.
 pub fn comment_in(options: &str) -> Option<&str> {
     let mut found = None;
     let mut is_next = false;

@@ -1,6 +1,6 @@
 //! Tables: their rows, and the statements that create and load them.
 //!
-//! There is no socket and no thread here. [`Content`] makes the rows of a table from a seed, a
+//! Nothing here uses sockets or threads. [`Content`] makes the rows of a table from a seed, a
 //! [`Recipe`] has the statements that load one table, and a [`Dataset`](schema::Dataset) is all
 //! tables of a schema. The module `load_data` sends them to the server.
 

@@ -1,10 +1,10 @@
 //! The statements that fill a table as fast as its engine can, in order.
 //!
-//! What was measured (1M rows, MariaDB 10.11) and kept:
+//! Measured results (1M rows, MariaDB 10.11) that it follows:
 //!
 //! - *MyISAM, Aria*: LOAD DATA into an empty table builds the primary key row by row, and the other
-//!   keys by sorting at the end. DISABLE KEYS and ENABLE KEYS by hand are no faster for MyISAM, and
-//!   30 % slower for Aria, which then logs every row.
+//!   keys by sorting at the end. DISABLE KEYS and ENABLE KEYS by hand are not faster for MyISAM,
+//!   and 30 % slower for Aria, which then logs every row.
 //! - *InnoDB*: the bulk load of MariaDB 10.6 and later sorts each index of an empty table; it needs
 //!   `unique_checks=0`. Adding the secondary key afterwards takes 20 % longer. While a table loads,
 //!   the thread that recalculates statistics spins on it and uses a whole CPU, so automatic
@@ -42,7 +42,7 @@ pub struct Recipe {
     table: String,
     fields: String,
     has_nulls: bool,
-    /// The engine can build keys by sorting or in a slower way, and the server says which it used.
+    /// The engine builds keys by sorting or in a slower way, and the server reports which it used.
     pub keys_are_sorted_or_not: bool,
 }
 
@@ -51,7 +51,7 @@ impl Recipe {
     pub fn new(table: &Table, rows: u64) -> Self {
         let name = table.quoted();
         let mut settings = vec![
-            // Without this a server may silently take another engine.
+            // Without this a server may silently use a different engine.
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
             // A statement may have to be sent again, so each is a transaction of its own.
             "SET SESSION autocommit = 1".to_owned(),

@@ -4,13 +4,13 @@ use super::sbtest::{self, Sbtest, Switches};
 use super::schema::{Dataset, Wish};
 use super::{employees, test_data, tpcc};
 
-/// One schema, as it is asked for.
+/// One schema that users can choose.
 #[derive(Debug)]
 pub struct DatasetEntry {
     pub name: &'static str,
-    /// Where its tables are, unless another database is named.
+    /// The database of its tables, unless the user names one.
     pub database: &'static str,
-    /// What it is, for who chooses.
+    /// A description for users.
     pub about: &'static str,
     pub dataset: fn(&Wish<'_>) -> Result<Dataset, String>,
 }

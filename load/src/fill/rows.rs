@@ -1,8 +1,8 @@
 //! The rows of the table `sbtest`, from a seed and the row number alone.
 //!
-//! Row n is the same bytes whoever generates it, whenever: any range can be made on any thread.
-//! A row is one line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs.
-//! `c` is ten groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
+//! Row n is always the same bytes, so any range can be made on any thread at any time. A row is one
+//! line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs. `c` is ten
+//! groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
 
 use super::checksum;
 use super::content::{Appended, Content};
@@ -15,7 +15,7 @@ const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 /// `c`, a tab, `pad`, a newline: each group is followed by exactly one byte.
 const TEXT_BYTES: usize = (C_GROUPS + PAD_GROUPS) * (GROUP_DIGITS + 1);
-/// Without the byte behind its last group.
+/// Without the byte after its last group.
 pub const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
 pub const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
 /// The longest line: two numbers of twenty digits, each with its tab.
@@ -62,7 +62,7 @@ impl Rows {
         }
     }
 
-    /// The numbers of all rows, cut into so many ranges that follow one another.
+    /// The numbers of all rows, cut into `count` ranges that follow one another.
     pub fn ranges(&self, count: usize) -> Vec<Range<u64>> {
         let pieces = u128::try_from(count).unwrap_or(1).max(1);
         let cut = |piece: u128| 1 + (u128::from(self.count) * piece / pieces) as u64;
@@ -120,7 +120,7 @@ impl Rows {
         out.extend_from_slice(b"')");
     }
 
-    /// The texts of a row, `-` behind each group, and its `k`.
+    /// The texts of a row, `-` after each group, and its `k`.
     #[inline]
     fn draw(&self, number: u64) -> ([u8; TEXT_BYTES], u64) {
         let mut stream = Stream::for_cycle(self.seed, number);
@@ -130,7 +130,7 @@ impl Rows {
                 *digits = group(stream.next_u64());
             }
         }
-        // Drawn last, so that the texts of a seed are the same whatever `k` is.
+        // Drawn last, so that the texts of a seed are the same for every `k`.
         let key = match &self.key {
             None => number,
             Some(sampler) => sampler.draw(&mut stream),
@@ -160,8 +160,7 @@ impl Content for Rows {
     }
 }
 
-/// The same rows as items in the list of an INSERT, a comma in front of each. They have no
-/// checksum.
+/// The same rows as items in the list of an INSERT, a comma before each. They have no checksum.
 #[derive(Debug)]
 pub struct Items<'r>(pub &'r Rows);
 

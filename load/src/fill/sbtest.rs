@@ -1,4 +1,4 @@
-//! The table `sbtest`, as sysbench made it at one time and another.
+//! The table `sbtest`, as different versions of sysbench made it.
 
 use super::rows::Rows;
 use super::schema::{Dataset, Filling, Wish};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 /// Which columns and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sbtest {
-    /// Of the segmented key cache study, made with sysbench 0.5. One byte a character, as then:
-    /// a row of MyISAM has 189 bytes whatever the server's default character set is. No column
-    /// is NULL, because MyISAM searches a page of a nullable key one entry after another instead
-    /// of by halves.
+    /// The table of the segmented key cache study, made with sysbench 0.5. One byte per character,
+    /// as then: a row of MyISAM has 189 bytes with any default character set of the server. No
+    /// column is NULL, because MyISAM searches a page of a nullable key one entry after another
+    /// instead of by halves.
     Study,
     /// As sysbench 1.0 makes it for its OLTP scripts, in the database's character set.
     V10(Switches),
@@ -37,9 +37,9 @@ impl Default for Switches {
     }
 }
 
-/// What the study told sysbench 0.5 by `--myisam-max-rows`. From it MyISAM takes the width of the
-/// row pointers in its keys: 4 bytes instead of 6, so a smaller index that may be a level less
-/// deep. Tables of fixed rows still hold all that an id can number.
+/// The study's value for `--myisam-max-rows` of sysbench 0.5. MyISAM derives from it the width of
+/// the row pointers in its keys: 4 bytes instead of 6. So the index is smaller and may be a level
+/// less deep. Tables of fixed rows still hold all that an id can number.
 const MYISAM_MAX_ROWS: &str = "MAX_ROWS=50000000";
 
 impl Sbtest {
@@ -138,7 +138,7 @@ fn number(name: &str) -> &str {
     }
 }
 
-/// What a row takes on disk, its keys included, at the least.
+/// Bytes of a row on disk, its keys included, at the least.
 fn row_bytes(engine: &StorageEngine) -> u64 {
     match engine {
         StorageEngine::MyIsam | StorageEngine::Aria => 210,

@@ -1,4 +1,4 @@
-//! Schemas: which tables there are, what is in them, and what is made when all rows are there.
+//! Schemas: which tables there are, with which rows, and the last steps when all rows are there.
 //!
 //! A schema is one file that makes a [`Dataset`] of a [`Wish`], and its line in
 //! [`registry`](super::registry).
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What was asked for.
+/// The request for a schema.
 #[derive(Clone, Debug)]
 pub struct Wish<'w> {
     pub engine: StorageEngine,
@@ -20,7 +20,7 @@ pub struct Wish<'w> {
     pub rows: Option<u64>,
     /// Put at the end of each CREATE TABLE.
     pub table_options: &'w str,
-    /// Of schemas whose tables are all alike: a name, or the beginning of numbered ones.
+    /// For schemas whose tables are all alike: a name, or the beginning of numbered ones.
     pub table: Option<&'w str>,
     pub tables: Option<u32>,
     pub key: KeyColumn,
@@ -29,7 +29,7 @@ pub struct Wish<'w> {
 }
 
 impl Wish<'_> {
-    /// The schema's own keys, of a schema with tables of its own.
+    /// Reads the keys that only this schema has.
     ///
     /// # Errors
     /// A key that it does not have, or a value that the key cannot take.
@@ -45,7 +45,7 @@ impl Wish<'_> {
             ));
         }
         let keys = |keys: Map<String, Value>| serde_json::from_value::<K>(Value::Object(keys));
-        // Alone, a key says of itself what is wrong with it.
+        // Tried alone, a wrong key is named in its error.
         for (key, value) in &self.keys {
             keys(Map::from_iter([(key.clone(), value.clone())])).map_err(|error| {
                 let given = value
@@ -61,13 +61,13 @@ impl Wish<'_> {
 /// All tables of a schema.
 #[derive(Debug)]
 pub struct Dataset {
-    /// Of the schema.
+    /// Name of the schema.
     pub name: &'static str,
     pub tables: Vec<Filling>,
     /// In order, when all rows are there.
     pub finish: Vec<LastStep>,
-    /// What is told in a table beside the others: a load that was broken off goes on if they are
-    /// equal. None of a schema whose tables have nothing to do with one another.
+    /// Facts kept in a table next to the others: a load that was broken off goes on if they are
+    /// equal. None for a schema whose tables have nothing to do with one another.
     pub facts: Vec<(&'static str, String)>,
     /// They stay when all is complete.
     pub facts_stay: bool,
@@ -114,7 +114,7 @@ impl LastStep {
         }
     }
 
-    /// The statement as it is sent to a database: a view has its mark.
+    /// The statement for this database: a view has its mark.
     pub fn in_database(&self, database: &str) -> String {
         match &self.view {
             Some(view) => self

@@ -2,7 +2,7 @@
 
 use crate::random::Stream;
 
-/// What a schema says of one of its tables.
+/// A schema's definition of one of its tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
     pub name: &'static str,
@@ -10,7 +10,7 @@ pub struct Definition {
     pub body: &'static [&'static str],
     /// Some fields may be NULL.
     pub has_nulls: bool,
-    /// About what a row takes on disk, its keys included.
+    /// Approximate bytes of a row on disk, its keys included.
     pub row_bytes: u64,
 }
 
@@ -25,7 +25,7 @@ pub enum StorageEngine {
 }
 
 impl StorageEngine {
-    /// The engine of this name, whatever its case.
+    /// The engine of this name, ignoring case.
     ///
     /// # Errors
     /// A name that cannot be one.
@@ -86,7 +86,7 @@ pub struct Table {
     /// The columns in the order in which rows have them.
     pub fields: String,
     pub has_nulls: bool,
-    /// About what a row takes on disk.
+    /// Approximate bytes of a row on disk.
     pub row_bytes: u64,
     /// Table options of the schema's own, and those that were asked for.
     pub own_options: Vec<String>,
@@ -98,8 +98,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of columns and keys, a line each. `options` are put at the end of the CREATE TABLE
-    /// as they are.
+    /// A table of columns and keys, one per line. `options` are put unchanged at the end of the
+    /// CREATE TABLE.
     ///
     /// # Errors
     /// A name that no server takes.
@@ -127,7 +127,7 @@ impl Table {
         })
     }
 
-    /// A table as its schema defines it; `keys` come behind the others.
+    /// A table as its schema defines it; `keys` come after the others.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -143,7 +143,7 @@ impl Table {
         let own = lines(definition.body);
         let body = [own.as_slice(), &lines(keys)].concat();
         Ok(Self {
-            // What comes with keys the server fills by itself.
+            // The server itself fills columns that come with keys.
             fields: fields(&own),
             has_nulls: definition.has_nulls,
             row_bytes: definition.row_bytes,
@@ -166,7 +166,7 @@ impl Table {
             self.engine.name()
         );
         let own = self.own_options.iter().map(String::as_str);
-        // Of two comments the server takes the last.
+        // If there are two comments the server takes the last.
         let comment = match self.comment.is_empty() {
             true => String::new(),
             false => format!("COMMENT={}", text(&self.comment)),
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// The names of the columns: the first words of all lines that are no keys.
+/// The names of the columns: the first words of all lines that are not keys.
 fn fields(body: &[String]) -> String {
     let names = body.iter().filter_map(|line| line.split(' ').next());
     let names: Vec<&str> = names
@@ -205,7 +205,7 @@ pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A string literal; valid in every SQL mode that a session of ours sets.
+/// A string literal; valid in every SQL mode that our sessions set.
 pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -1,5 +1,5 @@
-//! The schema `test_data`: the table of a study of warming the buffer pool, two strings a row;
-//! [`crate::random::row_strings`] says which.
+//! The schema `test_data`: the table of a study of warming the buffer pool, with two strings per
+//! row, see [`crate::random::row_strings`].
 
 use super::content::{Appended, Content, Lines};
 use super::schema::{Dataset, Filling, Wish};
@@ -22,11 +22,11 @@ const TABLE: Definition = Definition {
     row_bytes: 190,
 };
 
-/// What is this schema's own.
+/// Keys of this schema alone.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {
-    /// Characters of each string. How long the study's were is not published.
+    /// Characters of each string. The length in the study was not published.
     string_length: usize,
 }
 
@@ -39,8 +39,8 @@ impl Default for Keys {
 /// The table.
 ///
 /// # Errors
-/// No number of rows, one that an INT cannot count or that is a multiple of the step, or strings of
-/// another length than there can be.
+/// No number of rows, one that an INT cannot count or that is a multiple of the step, or an
+/// impossible length of strings.
 pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let Keys { string_length } = wish.own_keys()?;
     let Some(rows) = wish.rows else {

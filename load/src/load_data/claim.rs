@@ -1,5 +1,5 @@
-//! What a load may take for its own in a database. A lock keeps other loaders out, and each table
-//! that is there is known by its mark: see [`mark`].
+//! Objects in a database that a load may take for its own. A lock keeps other loaders out, and each
+//! existing table is recognised by its mark: see [`mark`].
 
 use super::made::unless_refused;
 use super::watch::heed;
@@ -16,12 +16,12 @@ use std::time::Duration;
 /// The name of the lock, as SQL: one for each database, and short enough for every server. The lab
 /// asks for it too.
 const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
-/// How long to wait for the lock: another loader may just be ending.
+/// Time to wait for the lock: a different loader may just be ending.
 const LOCK_WAITED_S: u32 = 3;
-/// How long a load that is to stop waits for the server to take a last note.
+/// Time that a load that is to stop waits for the server to take a last note.
 const STOP_WAITED: Duration = Duration::from_secs(1);
 
-/// What there is of some name.
+/// The object of some name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Absent,
@@ -29,7 +29,7 @@ pub enum Standing {
     Loading,
     /// A view of ours.
     OurView,
-    /// Whatever it is, it is not for us to touch.
+    /// Something that is not ours, so we do not touch it.
     Theirs,
 }
 
@@ -113,7 +113,7 @@ impl<'s> Claim<'s> {
         }
     }
 
-    /// What there is of this name.
+    /// The object of this name.
     ///
     /// # Errors
     /// The server cannot be asked.
@@ -127,7 +127,7 @@ impl<'s> Claim<'s> {
             "SELECT TABLE_NAME, TABLE_TYPE, TABLE_COMMENT FROM information_schema.TABLES \
              WHERE {named}"
         ))?;
-        // The server may know no case where the names do.
+        // The server may ignore case where the names do not.
         let mut same = rows.into_iter().filter(|row| first(row) == stored);
         let Some(row) = same.next() else {
             return Ok(Standing::Absent);
@@ -152,7 +152,7 @@ impl<'s> Claim<'s> {
         })
     }
 
-    /// Sees that nothing of somebody else's has one of these names; those that are ours and half
+    /// Checks that nothing foreign has one of these names; returns those that are ours and half
     /// filled. Touches nothing.
     ///
     /// # Errors
@@ -190,12 +190,12 @@ impl<'s> Claim<'s> {
     /// Makes what comes when all rows are there, unless it is there already.
     ///
     /// # Errors
-    /// The server refuses, or a view is somebody else's.
+    /// The server refuses, or a view is not ours.
     pub fn make(&mut self, step: &LastStep) -> Result<(), Failure> {
         if let Some(view) = &step.view {
             match self.standing(view)? {
                 Standing::Absent => {}
-                // What it asks may have changed from one version to another.
+                // Its query may have changed from one version to the next.
                 Standing::OurView => self.run(&format!("DROP VIEW {}", quote(view)))?,
                 _ => {
                     return Err(Failure::with_hint(
@@ -253,8 +253,8 @@ impl<'s> Claim<'s> {
         self.run("SET SESSION rocksdb_bulk_load = 0")
     }
 
-    /// Runs a statement, even if the load is to stop; a server that stands still is not waited for
-    /// then.
+    /// Runs a statement, even if the load is to stop; then it does not wait for a server that
+    /// hangs.
     ///
     /// # Errors
     /// The server refuses it.

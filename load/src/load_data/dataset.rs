@@ -21,8 +21,8 @@ const GO_ON: &str = "the tables that are complete stay; the same command goes on
 /// finished tables.
 ///
 /// # Errors
-/// The first trouble that happened. Of tables that belong together those that are complete stay,
-/// and the same call goes on from there; the others are gone.
+/// The first trouble that happened. Complete tables that belong together stay, and the same call
+/// goes on from there; the others are gone.
 pub fn fill_dataset(
     target: &Target,
     dataset: &Dataset,
@@ -96,11 +96,11 @@ pub fn fill_dataset(
     Ok(filled)
 }
 
-/// Who keeps what the load is and how far.
+/// The record of the load and its progress.
 enum Keeper<'s> {
-    /// Of tables that have nothing to do with one another.
+    /// For tables that have nothing to do with one another.
     Marks(Box<Claim<'s>>),
-    /// Of tables that belong together.
+    /// For tables that belong together.
     Journal(Box<Journal<'s>>),
 }
 

@@ -1,8 +1,8 @@
 //! The disk below the server, where the server is on this host.
 //!
 //! A server whose disk is full does not always say so: MyISAM and Aria wait, without a word to the
-//! client, until somebody makes room. So the free space is looked at before the load and whenever
-//! it stands still.
+//! client, until space is freed. So the free space is checked before the load and whenever the load
+//! stands still.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl Disk {
         disk.free_bytes().map(|_| disk)
     }
 
-    /// What anybody may still write there.
+    /// Bytes that any user may still write there.
     pub fn free_bytes(&self) -> Option<u64> {
         let figures = rustix::fs::statvfs(&self.folder).ok()?;
         Some(figures.f_bavail.saturating_mul(figures.f_frsize))

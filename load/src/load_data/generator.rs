@@ -1,4 +1,4 @@
-//! Makes rows on a thread of its own, so that they are ready when the server wants them.
+//! Makes rows on a separate thread, so that they are ready when the server needs them.
 //!
 //! A few buffers go round: full ones to the sender, empty ones back. Their number limits the
 //! memory, and how far the generator can be ahead of the sender.
@@ -10,7 +10,7 @@ use std::thread::Scope;
 
 /// Size of a part: small enough to stay in the processor's cache until it is sent.
 const PART_BYTES: usize = 256 * 1024;
-/// How many buffers go round.
+/// Number of buffers that go round.
 const PARTS: usize = 4;
 
 /// Some rows, as the server reads them.

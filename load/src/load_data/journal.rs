@@ -1,10 +1,10 @@
-//! The journal of a load of several tables, kept in a table beside them. After a load was broken
+//! The journal of a load of several tables, kept in a table next to them. After a load was broken
 //! off, the next one reads it and loads only the missing tables.
 //!
 //! The journal table is called `contend_` and the schema's name. It holds names and values. A table
-//! of the dataset that the journal does not name is incomplete, whatever is in it. Until the whole
-//! load has ended all of them, and the journal, have the comment of tables that are being loaded; a
-//! table without it is somebody else's.
+//! of the dataset that the journal does not name is incomplete, even if it has rows. Until the
+//! whole load has ended all of them, and the journal, have the comment of tables that are being
+//! loaded; a table without it is not ours.
 
 use super::claim::{Claim, Standing, count, exists, taken};
 use super::{Filled, Transport, Trouble};
@@ -93,8 +93,8 @@ impl<'s> Journal<'s> {
         self.tell(&name, &format!("{} {:016x}", filled.rows, filled.checksum))
     }
 
-    /// Runs the dataset's last steps after all rows are loaded, and ends the load: the journal is
-    /// marked as complete, or dropped, and the tables are marked as what they are.
+    /// Runs the dataset's last steps after all rows are loaded, and ends the load. The journal is
+    /// marked as complete, or dropped, and the tables get their final marks.
     ///
     /// # Errors
     /// The server refuses a statement.
@@ -209,7 +209,7 @@ fn table_of(dataset: &Dataset) -> Result<Table, Failure> {
     table.map_err(|error| Failure::plain(error.to_string()))
 }
 
-/// What must be the same for a load to go on. This includes engine and table options, or some
+/// Facts that must be the same for a load to go on. This includes engine and table options, or some
 /// tables would be stored differently from the others.
 fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
     let mut facts = dataset.facts.clone();

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the server has opened the pipe: it does so at once.
+/// Interval of checks whether the server has opened the pipe: it does so at once.
 const OPENED_YET_EVERY: Duration = Duration::from_micros(500);
 
 /// How the rows came.
@@ -155,7 +155,7 @@ fn opened(
     }
 }
 
-/// Writes all bytes; false if the server reads no further, of which its answer has the reason.
+/// Writes all bytes; false if the server stops reading, and its answer has the reason.
 fn write(
     mut out: &File,
     bytes: &[u8],
@@ -193,7 +193,7 @@ fn write(
     Ok(true)
 }
 
-/// No thread can be had that makes rows.
+/// The thread that makes rows cannot be started.
 pub fn no_thread(error: &std::io::Error) -> Failure {
     Failure::plain(format!("starting the thread that makes rows: {error}"))
 }

@@ -1,8 +1,8 @@
-//! Fills a table that somebody else has just made, as quickly as its engine and server allow.
+//! Fills a table that a script has just made, as quickly as its engine and server allow.
 //!
-//! The way is chosen by what the server can do. Where it takes local files, rows are loaded; else
-//! they are inserted by long statements. One session is quickest where the engine loads in bulk
-//! or has one lock for the table; elsewhere the rows are shared out over the sessions at hand.
+//! The way is chosen by the server's abilities. If it takes local files, rows are loaded; else they
+//! are inserted by long statements. One session is quickest if the engine loads in bulk or has one
+//! lock for the table. Otherwise the rows are shared out over the sessions at hand.
 
 use super::generator::Parts;
 use super::load::{no_thread, over_connection};
@@ -16,14 +16,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What servers say that take no local files: it is switched off, or not for this client.
+/// Errors of servers that take no local files: it is switched off, or not for this client.
 const NO_LOCAL_FILES: [u16; 3] = [1148, 3948, 4166];
 /// MariaDB loads an empty table of InnoDB in bulk from here on.
 const BULK_SINCE: (u32, u32) = (10, 6);
 
 /// A statement that waited for a lock in vain, and was undone whole: a wait too long, a deadlock.
-/// MariaDB from 10.6 on locks a whole empty InnoDB table for the first rows; sessions that all
-/// want that lock can be in a deadlock.
+/// MariaDB from 10.6 on locks a whole empty InnoDB table for the first rows; sessions that all need
+/// that lock can be in a deadlock.
 const UNDONE: [u16; 2] = [1205, 1213];
 /// A deadlock has a winner, so each try again meets fewer rivals.
 const TRIES: usize = 100;
@@ -44,7 +44,7 @@ enum HowRowsCome {
     Insert,
 }
 
-/// Fills a table that was just made and is empty. It stays, whatever happens.
+/// Fills a table that was just made and is empty. It stays, even after an error.
 ///
 /// # Errors
 /// The server refuses, or is gone.
@@ -66,7 +66,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         let sent =
             connection.and_then(|connection| send(connection, &recipe, made, way, numbers, &watch));
         sent.unwrap_or_else(|failure| {
-            // The others end; what they say then is no news.
+            // The others end; their later errors add nothing.
             halt.store(true, Ordering::Relaxed);
             let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
@@ -104,7 +104,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
             made.rows.count()
         )));
     }
-    // Whoever may insert rows need not be allowed to do these.
+    // A user that may insert rows need not be allowed to do these.
     for statement in &recipe.finish {
         unless_refused(first.run(statement, &mut endless))?;
     }
@@ -120,7 +120,7 @@ fn open(target: &Target, recipe: &Recipe) -> Result<ControlConnection, Failure> 
     Ok(connection)
 }
 
-/// Passes over what the server does not know or does not allow; a lost connection stays one.
+/// Passes over statements that the server does not know or allow; a lost connection stays one.
 pub(super) fn unless_refused<T>(answered: Result<T, Failure>) -> Result<(), Failure> {
     match answered {
         Err(refused) if refused.statement.is_some() => Ok(()),
@@ -178,7 +178,7 @@ fn send(
             over_connection(connection, recipe, &made.rows, numbers.clone(), watch)
         });
         match sent {
-            // It says only now that it takes none.
+            // The server reports only now that it takes none.
             Err(refused)
                 if refused
                     .code
@@ -220,7 +220,7 @@ fn insert(
     })
 }
 
-/// Sends a statement, which is a transaction of its own, until it is not undone for a lock.
+/// Sends a statement, its own transaction, until it is not undone for a lock.
 fn again_if_undone<T>(mut send: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     for _ in 1..TRIES {
         match send() {

@@ -1,4 +1,4 @@
-//! Fills tables: one thread makes the rows while another sends them to the server.
+//! Fills tables: one thread makes the rows while a second one sends them to the server.
 //!
 //! A table that exists already is never touched, unless its comment says that it is ours and was
 //! left half filled. If the fill of a new table fails, that table is dropped again, so that a second
@@ -48,9 +48,9 @@ pub struct TableLoad {
 pub struct Filled {
     pub table: String,
     pub rows: u64,
-    /// Bytes of the rows as they are sent to the server, as text.
+    /// Bytes of the rows sent to the server, as text.
     pub bytes: u64,
-    /// Of the content: see [`crate::fill::checksum`].
+    /// Checksum of the content: see [`crate::fill::checksum`].
     pub checksum: u64,
     pub load_s: f64,
     /// After the last row: keys and statistics.
@@ -58,7 +58,7 @@ pub struct Filled {
     pub total_s: f64,
     pub transport: Transport,
     /// Whether the keys were made by sorting (the fast way). None if the engine has only one way,
-    /// or the server did not say.
+    /// or the server did not report it.
     pub keys_by_sort: Option<bool>,
     pub server_version: String,
 }
@@ -66,7 +66,7 @@ pub struct Filled {
 /// Why a table was not filled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// A table of this name exists, or another load is at work. Nothing was touched.
+    /// A table of this name exists, or a different load is at work. Nothing was touched.
     Exists(Failure),
     Failed(Failure),
     /// A signal stopped the fill.
@@ -85,7 +85,7 @@ impl Trouble {
 ///
 /// # Errors
 /// The table exists, the server refuses, or `stop` was raised. A table that this call made is
-/// dropped again; if that is not possible, the failure says so.
+/// dropped again; if that is not possible, the failure includes it.
 pub fn fill(
     target: &Target,
     order: &TableLoad,
@@ -276,7 +276,7 @@ fn enough_room(disk: Option<&Disk>, order: &TableLoad) -> Result<(), Failure> {
     }
 }
 
-/// Recognises a full disk by the server's error, however that is worded, and says so plainly.
+/// Recognises a full disk by the server's error code or message, and reports it plainly.
 fn explain(failure: Failure) -> Failure {
     let is_full = matches!(failure.code, Some(DISK_FULL | 1114))
         || ["No space left", "Errcode: 28", "error 28", "Disk full"]
@@ -297,7 +297,7 @@ fn explain(failure: Failure) -> Failure {
     }
 }
 
-/// Drops the table that was made. If the drop fails, the failure says so.
+/// Drops the table that was made. If the drop fails, the failure includes that.
 fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) -> Failure {
     if failure.code == Some(DISK_FULL) && failure.statement.is_none() {
         // No KILL while the server waits for disk space: MariaDB 10.11 was seen to crash of that.
@@ -329,7 +329,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
     }
 }
 
-/// Whether the table is still the one that was made: somebody else may have put another one there.
+/// Whether the table is still the one that was made: it may have been replaced meanwhile.
 fn has_comment(connection: &mut ControlConnection, table: &Table) -> Result<bool, Failure> {
     let query = format!(
         "SELECT TABLE_COMMENT FROM information_schema.TABLES \

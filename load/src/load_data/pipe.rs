@@ -2,7 +2,7 @@
 //!
 //! `LOAD DATA LOCAL` implies IGNORE, and then MyISAM writes each row with a call of its own: twice
 //! the time of `LOAD DATA` of a file. Through a pipe the rows of memory get the file's speed. The
-//! server must run on this host, may open the folder, and its user needs the FILE privilege; so
+//! server must run on this host and may open the folder, and its user needs the FILE privilege. So
 //! this is for private servers.
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The pipe's buffer; the kernel lets every user have so much.
+/// The pipe's buffer; the kernel lets every user have this size.
 const PIPE_BYTES: usize = 1 << 20;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -32,7 +32,7 @@ impl NamedPipe {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = folder.canonicalize()?;
         let path = folder.join(format!("contend-rows-{}-{number}", std::process::id()));
-        // Anybody may read: the server may run as another user, and the folder keeps others out.
+        // All users may read: the server may run as one of them; the folder keeps others out.
         mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0)?;
         Ok(Self { path })
     }
@@ -42,7 +42,7 @@ impl NamedPipe {
         self.path.to_str()
     }
 
-    /// The writing end, which does not block; none as long as nobody has opened the other.
+    /// The writing end, which does not block; none until a reader has opened the other end.
     ///
     /// # Errors
     /// The pipe cannot be opened.
@@ -65,7 +65,7 @@ impl NamedPipe {
 
 impl Drop for NamedPipe {
     fn drop(&mut self) {
-        // If it is gone already, so much the better.
+        // An error is fine: it may be gone already.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,7 +1,7 @@
 //! Several tables at once.
 //!
 //! Inside one table a second session gains nothing: it keeps InnoDB from its bulk path, and MyISAM
-//! has one lock (two sessions into one InnoDB table were measured 10 % slower than one). So the
+//! has one lock. Two sessions into one InnoDB table were measured 10 % slower than one. So the
 //! tables are shared out over sessions, each table whole.
 
 use super::{Filled, LoadProgress, TableLoad, Target, Trouble, fill};

@@ -1,4 +1,4 @@
-//! What is looked at while a table fills: the signal to stop, the disk, and how far it is.
+//! Checks while a table fills: the signal to stop, the disk, and the progress.
 
 use super::disk::Disk;
 use super::generator::RowBatch;
@@ -7,14 +7,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Progress is told so often.
+/// Interval between progress reports.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
-/// A load that stands still for so long may have a full disk below it.
+/// A load that stands still for this time may have a full disk below it.
 const STANDSTILL: Duration = Duration::from_secs(3);
 /// The servers' code for a full disk.
 pub const DISK_FULL: u16 = 1021;
 
-/// What the server is at.
+/// The server's present work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillPhase {
     /// Rows go to the server.
@@ -34,7 +34,7 @@ impl FillPhase {
     }
 }
 
-/// How far one table is.
+/// Progress of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadProgress {
     pub phase: FillPhase,
@@ -43,7 +43,7 @@ pub struct LoadProgress {
     pub elapsed: Duration,
 }
 
-/// Shared by all who wait during one table's load.
+/// Shared by all waiting code during one table's load.
 pub struct LoadWatch<'a> {
     stop: &'a AtomicBool,
     tell: RefCell<&'a mut dyn FnMut(LoadProgress)>,
@@ -80,7 +80,7 @@ impl<'a> LoadWatch<'a> {
         self.disk.replace(disk);
     }
 
-    /// Whether to wait on: the patience of a connection.
+    /// Whether a connection should go on waiting.
     ///
     /// # Errors
     /// The reason to wait no longer.
@@ -101,7 +101,7 @@ impl<'a> LoadWatch<'a> {
         Ok(())
     }
 
-    /// Tells progress when it is time to, and hears of a signal.
+    /// Reports progress when it is due, and checks for a signal.
     ///
     /// # Errors
     /// There was one.
@@ -152,7 +152,7 @@ impl<'a> LoadWatch<'a> {
     fn tell(&self) {
         self.told.set(Instant::now());
         let progress = self.progress();
-        // Who is told tells nobody back, so this is never borrowed already.
+        // The receiver does not report back, so this is never borrowed already.
         if let Ok(mut tell) = self.tell.try_borrow_mut() {
             tell(progress);
         }

@@ -37,10 +37,10 @@ pub fn bundled(name: &str) -> Option<&'static str> {
     found.map(|(_, source)| *source)
 }
 
-/// In front of the names of our own chunks.
+/// The beginning of our own chunks' names.
 const OURS: &str = "=sysbench.";
 
-/// What a file of the interface is called as a chunk.
+/// The chunk name of a file of the interface.
 pub fn chunk_name_of(file: &str) -> String {
     format!("{OURS}{file}")
 }
@@ -51,7 +51,7 @@ pub fn bundled_names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| *name != COMMON)
 }
 
-/// What the others require; it has no events of its own.
+/// The file that the others require; it has no events.
 const COMMON: &str = "oltp_common";
 
 /// Bytecode by chunk name.
@@ -78,7 +78,7 @@ impl Chunks {
             // SAFETY: as the caller promises; LuaJIT has made the bytecode in this process.
             return unsafe { load(lua, chunk_name, &bytecode, c"b") };
         }
-        // SAFETY: as above; a function on top of the stack is what lua_dump wants.
+        // SAFETY: as above; lua_dump needs a function on top of the stack.
         unsafe {
             // Bytecode from elsewhere is not checked by LuaJIT, and could do anything.
             if !load(lua, chunk_name, without_shebang(source), c"t") {
@@ -130,7 +130,7 @@ unsafe fn dump(lua: *mut lua_State) -> Option<Vec<u8>> {
     (!failed).then_some(bytecode)
 }
 
-/// The same without the numbers of lines and the names of locals, which no error of ours shows:
+/// The same without the numbers of lines and the names of locals, which none of our errors show:
 /// errors are blamed on the script.
 unsafe fn dump_without_lines(lua: *mut lua_State, string_dump: c_int) -> Option<Vec<u8>> {
     // SAFETY: the caller has put a function on top of the stack of a live state. `string.dump` runs

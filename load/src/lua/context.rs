@@ -1,5 +1,5 @@
-//! What every function of the interface reaches: one thread of the script, or one of the states
-//! beside them (the command's, the reports').
+//! State that every function of the interface reaches: one thread of the script, or one of the
+//! additional states (the command's, the reports').
 
 use super::figures::ThreadFigures;
 use super::fixed::Fixed;
@@ -18,13 +18,13 @@ use std::time::Instant;
 /// The host's side of one Lua state. It never moves: Lua's allocator carries its address.
 pub struct Context {
     pub run: Arc<Run>,
-    /// Where the state's memory comes from: its owner frees it when the state is closed.
+    /// Source of the state's memory: its owner frees it when the state is closed.
     pub heap: *mut Heap,
     pub thread: u32,
     pub stream: Stream,
-    /// Where texts are made, so that making one allocates nothing.
+    /// Buffer for texts, so that making one allocates nothing.
     pub text: Vec<u8>,
-    /// How many unique numbers this thread has drawn.
+    /// Number of unique numbers that this thread has drawn.
     pub unique_drawn: u64,
     pub io: Box<dyn ThreadIo>,
     pub connections: Vec<Fixed<Connection>>,
@@ -33,14 +33,14 @@ pub struct Context {
     pub event: EventClock,
     /// Lua's reference to the NULL result.
     pub null_result: c_int,
-    /// What parameters of statements, and histograms, are known by.
+    /// The marks of statements' parameters, and of histograms.
     pub param_meta: KeptTable,
     pub histogram_meta: KeptTable,
-    /// Functions and tables of Lua as they were before the script.
+    /// Lua's own functions and tables, kept from before the script.
     pub originals: Originals,
     /// By kind of handle: the numbers that LuaJIT has for the types of pointers to them.
     pub handle_types: [u16; HandleKind::COUNT],
-    /// What a script is told that was stopped from outside, once it was.
+    /// The error for a script that was stopped from outside, once it was.
     pub stopped: c_int,
 }
 
@@ -52,12 +52,12 @@ pub struct Originals {
     pub dump: c_int,
 }
 
-/// Where the thread stands between `event_start` and `event_stop`.
+/// The thread's position between `event_start` and `event_stop`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EventClock {
-    /// When the event in turn was due; absent under a closed loop.
+    /// When the next event was due; absent under a closed loop.
     pub due: Option<Instant>,
-    /// Of the event that runs: when it was due, and when it began.
+    /// When the running event was due, and when it began.
     pub begun: Option<(Instant, Instant)>,
 }
 
@@ -89,7 +89,7 @@ impl Context {
     /// The context of a state.
     ///
     /// # Safety
-    /// `lua` is a state of [`super::State`], and no other reference to its context is alive.
+    /// `lua` is a state of [`super::State`], and its context has no live references yet.
     #[inline]
     pub unsafe fn of<'a>(lua: *mut lua_State) -> &'a mut Self {
         let mut user: *mut c_void = std::ptr::null_mut();
@@ -126,7 +126,7 @@ impl Context {
         self.run.figures.of(self.thread)
     }
 
-    /// What a connection needs for one call.
+    /// The parts of this that a connection needs for one call.
     #[inline]
     pub fn session(&mut self) -> OfThread<'_> {
         OfThread {

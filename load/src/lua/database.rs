@@ -1,4 +1,4 @@
-//! Which servers scripts connect to, and which of their errors are no reason to stop.
+//! Which servers scripts connect to, and after which of their errors scripts go on.
 
 use crate::record::IgnoredErrors;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub struct Database {
     pub use_made: UseMade,
 }
 
-/// What became of the settings while scripts ran.
+/// Use of the settings while scripts ran.
 #[derive(Debug, Default)]
 pub struct UseMade {
     next: AtomicUsize,

@@ -1,7 +1,7 @@
-//! What went wrong in a script, for all modules beside this one.
+//! Errors of scripts, for all other modules of this folder.
 
-/// What a script raised, or why it cannot be run: in its own words, with file and line where it
-/// named them.
+/// An error that a script raised, or why it cannot be run: in its own words, with file and line
+/// where it named them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ScriptError(pub String);

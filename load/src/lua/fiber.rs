@@ -1,9 +1,8 @@
 //! Runs a thread of a script on a native stack of its own, which is left while the thread waits.
 //!
-//! To the script every call blocks: it returns when the answer is there. Meanwhile the worker
-//! runs other sessions. Because the whole native stack is left, and not only a Lua coroutine, a
-//! script can wait anywhere: inside `string.gsub`, inside a comparison of `table.sort`, inside a
-//! coroutine of its own.
+//! To the script every call blocks: it returns when the answer is there. Meanwhile the worker runs
+//! other sessions. The whole native stack is left, and not only a Lua coroutine. So a script can
+//! wait anywhere: inside `string.gsub`, a comparison of `table.sort`, or a coroutine of its own.
 //!
 //! The setup of a thread needs more stack than its events. When the setup has returned, the stack
 //! is empty and its memory is given back to the kernel. The rest of the thread then runs on the
@@ -26,8 +25,8 @@ use std::time::{Duration, Instant};
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// What the driver passes to a fiber to resume it. Both pointers are valid until the fiber waits
-/// again.
+/// Data that the driver passes to a fiber to resume it. Both pointers are valid until the fiber
+/// waits again.
 #[derive(Clone, Copy)]
 struct Wake {
     call: *const Call<'static>,
@@ -50,7 +49,7 @@ pub struct Fiber {
     body: Option<Body>,
 }
 
-/// What a fiber keeps from its setup to its end.
+/// State that a fiber keeps from its setup to its end.
 struct FiberLife {
     run: Arc<Run>,
     thread: u32,
@@ -68,7 +67,7 @@ struct About {
 
 impl Fiber {
     /// # Errors
-    /// If no memory can be had for one more stack.
+    /// If there is not enough memory for one more stack.
     pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             Failure::with_hint(
@@ -127,7 +126,7 @@ impl FiberLife {
         })
     }
 
-    /// All that comes behind the setup.
+    /// Everything after the setup.
     fn go_on(&mut self, stack: DefaultStack, mut state: State) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
@@ -142,7 +141,7 @@ impl FiberLife {
 
 /// A thread touches a few kilobytes of its stack: no huge page may come of the first.
 fn keep_pages_small(stack: &DefaultStack) {
-    // SAFETY: what is there stays. If it is refused only memory is lost.
+    // SAFETY: the contents stay. If it is refused only memory is lost.
     unsafe { advise(stack, libc::MADV_NOHUGEPAGE) }
 }
 
@@ -157,7 +156,7 @@ fn give_back(stack: &mut DefaultStack) {
 /// Who borrows the stack can do with what the advice makes of its memory.
 unsafe fn advise(stack: &DefaultStack, advice: libc::c_int) {
     let (lowest, base) = (stack.limit().get(), stack.base().get());
-    // SAFETY: the mapping is the stack's own; for the rest the caller stands.
+    // SAFETY: the mapping is the stack's own; the caller promises the rest.
     unsafe {
         let lowest = std::ptr::with_exposed_provenance_mut(lowest);
         libc::madvise(lowest, base - lowest.addr(), advice);
@@ -262,7 +261,7 @@ impl FiberIo {
     }
 
     /// Why no more events begin: the time is over, or all events have begun. `run.stop` is set
-    /// before the driver tells the fiber.
+    /// before the driver resumes the fiber.
     fn end(&self) -> Turn {
         match self.run.stop.is_over() {
             true => Turn::Over,
@@ -389,7 +388,7 @@ impl ThreadIo for FiberIo {
             return figures.leave();
         }
         figures.finish(due, times.response_ns);
-        // A script with a loop of its own may have several events in one turn.
+        // A script with its own loop may have several events in one turn.
         if let Some(earlier) = self.ended.replace(times) {
             self.wait(Step::EventMore(earlier));
         }
@@ -443,7 +442,7 @@ mod tests {
     use super::*;
     use crate::lua::testing::run_of;
 
-    /// How many pages of these addresses are memory.
+    /// Number of pages of these addresses that are in memory.
     fn resident(lowest: usize, base: usize) -> usize {
         // SAFETY: asks for a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap();
@@ -457,7 +456,7 @@ mod tests {
         pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// Goes on behind the sleeps, each as long as it was asked for.
+    /// Goes on after the sleeps, each of the requested length.
     fn woken(fiber: &mut Fiber, mut step: Step, out: &mut Vec<u8>) -> Step {
         while let Step::Sleep(span) = step {
             std::thread::sleep(span);

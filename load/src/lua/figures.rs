@@ -1,9 +1,9 @@
-//! What each thread counts, readable by everybody while it runs.
+//! The counts of each thread, readable by all threads while it runs.
 //!
 //! One writer (the thread itself) and any number of readers, so plain loads and stores of atomics
-//! do: no locked instruction in the path of an event. A script may write another thread's
-//! counters; a lost increment is then its own affair, as it is under sysbench. How long each event
-//! took is recorded by whoever runs the threads, in a [`crate::record::Tally`].
+//! do: no locked instruction in the path of an event. A script may write another thread's counters;
+//! a lost increment is then its own affair, as under sysbench. The runner of the threads records
+//! how long each event took, in a [`crate::record::Tally`].
 
 use crate::record::{COUNTERS, Counter, Reading};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadFigures {
-    /// What the end of the last event is counted from, and when that was; 0: none has ended.
+    /// The base of `ended_ns`, and the end of the last event counted from it; 0: none has ended.
     since: Instant,
     ended_ns: AtomicU64,
     counters: [AtomicU64; COUNTERS],
@@ -98,12 +98,12 @@ impl ThreadFigures {
         self.running.store(running, Relaxed);
     }
 
-    /// The time is over: the last interval still tells of this thread.
+    /// The time is over: the last interval still includes this thread.
     pub fn keep_running(&self) {
         self.ran_to_the_end.store(true, Relaxed);
     }
 
-    /// What was counted since the start, with the extremes since the last time this was asked.
+    /// The counts since the start, with the extremes since the last call.
     pub fn read(&self) -> Reading {
         let runs = self.running.load(Relaxed) || self.ran_to_the_end.load(Relaxed);
         Reading {
@@ -121,7 +121,7 @@ impl ThreadFigures {
 #[derive(Debug)]
 pub struct Figures {
     pub threads: Box<[ThreadFigures]>,
-    /// Where states that are no worker count: in no report.
+    /// Counters of states that are not workers: they appear in no report.
     aside: ThreadFigures,
 }
 
@@ -140,7 +140,7 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
-    /// What each thread has counted, by its number; see [`ThreadFigures::read`].
+    /// The counts of each thread, by its number; see [`ThreadFigures::read`].
     pub fn read(&self) -> Vec<(u32, Reading)> {
         let threads = (0..).zip(&self.threads);
         threads

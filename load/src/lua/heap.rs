@@ -1,12 +1,12 @@
 //! The memory of one Lua state: small blocks are cut from pieces that belong to it alone.
 //!
-//! A thousand states live side by side, and each is woken for a moment at a time. What one of
-//! them touches then should lie close together, and not between the blocks of the others; and
-//! Lua says how long a block is when it gives it back, so none needs a head that says so.
+//! A thousand states exist at once, and each is woken for a moment at a time. The blocks that it
+//! touches then should lie close together, not between those of others. Lua gives a block back
+//! together with its length, so none needs a head with it.
 //!
-//! A block is refused where the native stack is nearly used up, where the state has as much memory
-//! as LuaJIT of sysbench could use, or where all states together have taken half of the memory that
-//! there is: Lua raises an error then, which is better than the end of the process.
+//! A block is refused if the native stack is nearly used up, or the state has as much memory as
+//! LuaJIT of sysbench could use. It is also refused if all states together have half of the memory.
+//! Lua then raises an error, which is better than the end of the process.
 
 use super::error::ScriptError;
 use super::native_stack::STACK_OVERFLOW;
@@ -14,25 +14,25 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Lengths of small blocks are multiples of this, which is all the alignment that LuaJIT wants.
+/// Lengths of small blocks are multiples of this, the only alignment that LuaJIT needs.
 const STEP: usize = 8;
 const SMALL_MAX: usize = 512;
 const CLASSES: usize = SMALL_MAX / STEP;
-/// What is asked of the C library at a time: a page, less its own head. Half of the last one is
-/// never used, in each of a thousand states.
+/// Memory requested from the C library at a time: a page, less its own head. Half of the last one
+/// is never used, in each of a thousand states.
 const PIECE_BYTES: usize = 4096 - 16;
-/// In front of a piece stands the address of the one before.
+/// A piece begins with the address of the one before.
 const HEAD_BYTES: usize = 16;
 
-/// So much of a native stack is kept for what allocates nothing: LuaJIT's compiler, C libraries.
+/// Part of a native stack kept for code that allocates nothing: LuaJIT's compiler, C libraries.
 const STACK_KEPT: usize = 128 * 1024;
-/// A state tells the others of its memory in such steps, so that they seldom meet.
+/// A state adds its memory to the total in such steps, so that states seldom meet there.
 const STEP_TOLD: usize = 1 << 20;
 
-/// What one state may take.
+/// Bytes that one state may take.
 const STATE_MAX: usize = 2 << 30;
 
-/// What all states have told of.
+/// Bytes that all states have added to the total.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 /// Why a block was refused.
@@ -44,7 +44,7 @@ pub enum HeapRefusal {
 }
 
 impl HeapRefusal {
-    /// The error that came of it, in words of what was short.
+    /// The resulting error, with the resource that was short.
     pub fn explain(self, error: ScriptError) -> ScriptError {
         let Some(place) = error.0.strip_suffix(NO_MEMORY) else {
             return error;
@@ -67,7 +67,7 @@ impl HeapRefusal {
 /// LuaJIT's words for a block that it did not get.
 const NO_MEMORY: &str = "not enough memory";
 
-/// What all states together may take: half of the memory of the host, or of the control group.
+/// Limit of all states together: half of the memory of the host, or of the control group.
 fn limit() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -88,11 +88,11 @@ fn limit() -> usize {
 pub struct Heap {
     /// By length: the first free block, which holds the address of the next.
     free: [*mut u8; CLASSES],
-    /// What is left of the newest piece.
+    /// The rest of the newest piece.
     rest: *mut u8,
     rest_bytes: usize,
     newest: *mut u8,
-    /// Bytes that were asked of the C library, and how many of them the others were told of.
+    /// Bytes requested from the C library, and how many of them the others know about.
     taken: usize,
     told: usize,
     lowest_of_stack: usize,
@@ -138,7 +138,7 @@ impl Heap {
         ptr::null_mut()
     }
 
-    /// So much more is to be taken of the C library; false if it is too much.
+    /// Counts bytes to be taken from the C library; false if they are too many.
     fn count(&mut self, bytes: usize) -> bool {
         self.taken += bytes;
         if self.taken < self.told + STEP_TOLD {
@@ -156,7 +156,7 @@ impl Heap {
         true
     }
 
-    /// So much was given back.
+    /// Counts bytes that were given back.
     fn uncount(&mut self, bytes: usize) {
         self.taken -= bytes;
         if self.taken + 2 * STEP_TOLD < self.told {
@@ -165,8 +165,8 @@ impl Heap {
         }
     }
 
-    /// What Lua asks of an allocator: `size_before` is 0 for a new block, `size` 0 to free one.
-    /// Null where there is no memory.
+    /// Lua's allocator: `size_before` is 0 for a new block, `size` 0 to free one. Null where there
+    /// is no memory.
     ///
     /// # Safety
     /// `block` is null, or came from here with `size_before` bytes and was not freed since.
@@ -174,7 +174,7 @@ impl Heap {
         if size > size_before && self.is_deep() {
             return self.refuse(HeapRefusal::Stack);
         }
-        // SAFETY: as the caller promises; what is copied fits both blocks.
+        // SAFETY: as the caller promises; the copied bytes fit both blocks.
         unsafe {
             if block.is_null() {
                 return if size == 0 { block } else { self.take(size) };
@@ -239,7 +239,7 @@ impl Heap {
             return ptr::null_mut();
         }
         let block = self.rest;
-        // SAFETY: so many bytes are left of the piece.
+        // SAFETY: the piece has at least this many bytes left.
         self.rest = unsafe { block.add(bytes) };
         self.rest_bytes -= bytes;
         block
@@ -292,7 +292,7 @@ impl Drop for Heap {
     }
 }
 
-/// Why a state that has `taken` bytes gets no more, if `all` have so many together.
+/// Why a state that has `taken` bytes gets no more, if all states together have `all` bytes.
 fn refusal(taken: usize, all: usize, limit: usize) -> Option<HeapRefusal> {
     if taken > STATE_MAX {
         return Some(HeapRefusal::OwnMemory);
@@ -339,7 +339,7 @@ mod tests {
         fn blocks_keep_what_is_in_them(sizes in prop::collection::vec((1usize..1500, 0usize..1500), 1..300)) {
             let mut heap = Heap::on(0);
             let mut blocks: Vec<(*mut u8, usize, u8)> = Vec::new();
-            // SAFETY: each block is written, read and given back as long as it was asked to be.
+            // SAFETY: each block is written, read and given back with its requested length.
             unsafe {
                 for (number, (size, later)) in sizes.into_iter().enumerate() {
                     let mark = number as u8;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Counts of values from `lowest` to `highest`; what lies outside counts at the ends.
+/// Counts of values from `lowest` to `highest`; values outside count at the ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -48,7 +48,7 @@ impl Histogram {
 
     pub fn add(&mut self, value: f64, count: u64) {
         let place = ((value.ln() - self.log_lowest) * self.per_log + 0.5).floor();
-        // The cast takes NaN and what is below the first bucket to 0.
+        // The cast takes NaN and all values below the first bucket to 0.
         let place = (place as usize).min(self.counts.len() - 1);
         if let Some(bucket) = self.counts.get_mut(place) {
             *bucket += count;

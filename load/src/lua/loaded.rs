@@ -1,4 +1,4 @@
-//! The files that scripts load beside their own: which those may be, and which they were.
+//! The files that scripts load besides their own: which are allowed, and which were loaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Where the scripts of a run look for modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
-    /// As sysbench: where the environment says, else in the usual places.
+    /// As sysbench: where the environment names them, else in the usual places.
     #[default]
     Sysbench,
-    /// In the usual places. What a plan runs does not depend on the environment.
+    /// In the usual places. The modules of a plan do not depend on the environment.
     Usual,
     /// Only among the scripts of this program.
     Bundled,
 }
 
 impl Search {
-    /// What `variable` says, or the usual places, as far as they count.
+    /// The path in `variable`, or the usual places, as far as they count.
     pub fn path(self, variable: &str, usual: impl FnOnce() -> String) -> String {
         match self {
             Self::Sysbench => path_of(variable, &usual()),
@@ -66,7 +66,7 @@ impl Loaded {
 
     /// Notes a file that a script loads.
     pub fn note(&self, path: &str) {
-        // What is not there is said by whoever reads it.
+        // The reader of a missing file reports it.
         let Ok(path) = Path::new(path).canonicalize() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What the user of the script host reads: lines on standard output, as sysbench writes them.
+//! Messages of the script host: lines on standard output, as sysbench writes them.
 //!
 //! Scripts print through C's `stdout`, so the host does too, unbuffered: the lines of both stay
 //! in order. A message that repeats is counted instead of written again.
@@ -35,11 +35,11 @@ impl Level {
 pub struct Log {
     verbosity: u8,
     last: Mutex<Last>,
-    /// The first fatal messages: whoever runs a script for a plan tells why it failed.
+    /// The first fatal messages: the runner of a plan's script uses them to report why it failed.
     fatal: Mutex<Vec<String>>,
 }
 
-/// A thousand threads may fail of the same; the first few say why.
+/// A thousand threads may fail for the same reason; the first few explain it.
 const FATAL_KEPT: usize = 16;
 
 #[derive(Debug, Default)]

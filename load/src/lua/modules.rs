@@ -1,7 +1,7 @@
-//! `require`: where scripts find modules, ours among them.
+//! `require`: the places where scripts find modules, ours among them.
 //!
-//! The places are sysbench's. Its own folder comes last, behind the scripts of this program,
-//! which bear the same names.
+//! The places are sysbench's. Its own folder comes last, after the scripts of this program, which
+//! bear the same names.
 
 use super::chunks;
 use super::context::Context;
@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Where packages of sysbench, and people who add to them, put scripts.
+/// Folder where packages of sysbench, and users who add to them, put scripts.
 const SYSBENCH_FOLDER: &str = "/usr/share/sysbench";
 
 /// Sets `package.path` and `package.cpath`, and puts our search in the place of Lua's own.
@@ -54,7 +54,7 @@ fn bundled_chunk_name(name: &str) -> String {
     format!("={name}.lua")
 }
 
-/// Finds a module, or says where it is not.
+/// Finds a module, or returns the places where it is not.
 fn find(name: &str, places: &str) -> Result<(String, Vec<u8>, bool), String> {
     let mut missing = String::new();
     let file_name = name.replace('.', "/");

@@ -1,8 +1,8 @@
-//! Native stacks of scripts: how large they are, where they end, and what is said when a script has
+//! Native stacks of scripts: how large they are, where they end, and the message when a script has
 //! used one up.
 //!
 //! A script that nests callbacks or coroutines gets an error of Lua before that ([`super::heap`]).
-//! What allocates nothing meanwhile reaches the guard page below the stack: the kernel sends a
+//! Code that allocates nothing meanwhile reaches the guard page below the stack: the kernel sends a
 //! signal, and nothing can go on from there.
 
 use std::ffi::{c_int, c_void};
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Size of a native stack. Only the pages that are touched take memory: some twelve kilobytes.
 pub const STACK_BYTES: usize = 8 << 20;
 
-/// What is said of a script that used one up.
+/// The error of a script that used one up.
 pub const STACK_OVERFLOW: &str =
     "stack overflow: calls, callbacks or coroutines are nested too deep in one another";
 
-/// What is written at the end of a process that a script has brought about.
+/// Messages at the end of a process that a script has brought about.
 #[derive(Debug)]
 pub struct LastWords {
-    /// If a stack is used up: the process ends with exit code 1 behind it.
+    /// If a stack is used up: the process then ends with exit code 1.
     pub overflow: Vec<(RawFd, Vec<u8>)>,
-    /// If an address was used that is none, such as scripts may make by the FFI: the signal ends
-    /// the process.
+    /// If an invalid address was used, such as scripts may make by the FFI: the signal ends the
+    /// process.
     pub bad_address: Vec<(RawFd, Vec<u8>)>,
 }
 
@@ -33,12 +33,12 @@ impl LastWords {
     /// From now on these are written.
     pub fn arm(self) {
         static INSTALLED: Once = Once::new();
-        // Those before are never freed: another thread may be writing them.
+        // Those before are never freed: a different thread may be writing them.
         LAST_WORDS.store(Box::leak(Box::new(self)), Ordering::Release);
         INSTALLED.call_once(|| {
             for signal in [libc::SIGSEGV, libc::SIGBUS] {
-                // SAFETY: the structure is all zeroes but for what is set. The handler runs on the
-                // stack for signals that Rust's library gives each thread.
+                // SAFETY: the structure is all zeroes except for the fields set here. The handler
+                // runs on the stack for signals that Rust's library gives each thread.
                 unsafe {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     action.sa_sigaction = on_bad_address as *const () as usize;
@@ -59,7 +59,7 @@ unsafe extern "C" fn on_bad_address(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    // SAFETY: the kernel gives both, and what was armed is never freed.
+    // SAFETY: the kernel gives both, and armed words are never freed.
     unsafe {
         let address = (*info).si_addr().addr();
         let is_overflow = top_of_stack(context).is_some_and(|top| top.abs_diff(address) < NEAR);
@@ -80,7 +80,7 @@ unsafe extern "C" fn on_bad_address(
     }
 }
 
-/// Where the stack pointer was when the signal came.
+/// The stack pointer at the time of the signal.
 unsafe fn top_of_stack(context: *mut c_void) -> Option<usize> {
     let context: *const libc::ucontext_t = context.cast();
     // SAFETY: the kernel gives the registers of the thread.
@@ -100,7 +100,7 @@ unsafe fn top_of_stack(context: *mut c_void) -> Option<usize> {
     }
 }
 
-/// The end of the calling thread's stack; 0 if the system does not say.
+/// The end of the calling thread's stack; 0 if the system does not report it.
 pub fn lowest_of_thread() -> usize {
     let mut lowest: *mut c_void = std::ptr::null_mut();
     let mut size = 0;

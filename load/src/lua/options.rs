@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What an option holds, as sysbench names the kinds. The numbers are those that scripts see.
+/// Kinds of option values, as sysbench names them. The numbers are those that scripts see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionType {
     Bool = 1,
@@ -40,7 +40,7 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-/// Why a text is no value of its kind.
+/// Why a text is not a value of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadValue {
     /// Not a number, or one that does not fit.
@@ -52,9 +52,9 @@ pub enum BadValue {
 /// Reads `text` (none: the option was given without a value) as a value of `kind`.
 ///
 /// # Errors
-/// A number must be one from its first to its last character. sysbench reads numbers of scripts
-/// up to the first character that fits none, so that `--table-size=10M` gives 10 rows; here a
-/// size suffix is honoured for those numbers, and anything else after the digits is refused.
+/// A number must be one from its first to its last character. sysbench reads numbers of scripts up
+/// to the first character that fits none, so `--table-size=10M` gives 10 rows. Here a size suffix
+/// is honoured for those numbers, and anything else after the digits is refused.
 pub fn parse(kind: OptionType, text: Option<&str>) -> Result<OptionValue, BadValue> {
     Ok(match kind {
         OptionType::Bool => OptionValue::Bool(match text.map(str::to_ascii_lowercase).as_deref() {
@@ -113,7 +113,7 @@ fn whole_size(text: &str) -> Option<i64> {
     digits.parse::<i64>().ok()?.checked_mul(factor)
 }
 
-/// The number before a size suffix and what the suffix stands for, in steps of 1024.
+/// The number before a size suffix, and the value of the suffix, in steps of 1024.
 fn split_suffix(text: &str) -> Option<(&str, i64)> {
     let (at, suffix) = text.char_indices().next_back()?;
     let power = match suffix.to_ascii_lowercase() {
@@ -191,7 +191,7 @@ impl ScriptOptions {
 /// An option that a script declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// As the script spells it.
+    /// The name, spelled as in the script.
     pub name: String,
     pub help: String,
     pub default: Option<String>,

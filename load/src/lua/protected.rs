@@ -1,25 +1,25 @@
 //! The one way into a Lua state from outside: an error that is raised inside becomes a
 //! [`ScriptError`].
 //!
-//! LuaJIT raises errors by unwinding the native stack. Where no call of its own is on that stack
-//! to catch one, it would reach frames of Rust that cannot, and end the process. So nothing that
-//! can raise is called but by functions that Lua calls, and by `work` here.
+//! LuaJIT raises errors by unwinding the native stack. If no call of its own is on that stack to
+//! catch one, it would reach frames of Rust that cannot, and end the process. So nothing that can
+//! raise is called except by functions that Lua calls, and by `work` here.
 
 use super::error::ScriptError;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
 use std::ffi::c_int;
 
-/// What the two functions that Lua calls hand on to each other.
+/// Data that the two functions called by Lua hand on to each other.
 struct Task<T, W> {
     work: Option<W>,
     done: Option<Result<T, ScriptError>>,
 }
 
-/// Does `work` on a stack of its own, which is empty when it begins and is emptied behind it.
+/// Does `work` on its own stack, which is empty when it begins and is emptied after it.
 ///
 /// # Errors
-/// What `work` returns, or what was raised in it.
+/// The error that `work` returns, or that was raised in it.
 ///
 /// # Safety
 /// `lua` is a live state, and no reference to its context is held.
@@ -51,7 +51,7 @@ where
     stack.push_function(go_on::<T, W>);
     stack.push_address(user);
     if let Err(error) = stack.call(1, 0) {
-        // SAFETY: the task is alive until `protected` returns, and nobody else refers to it now.
+        // SAFETY: the task is alive until `protected` returns, and nothing else refers to it now.
         unsafe { (*user.cast::<Task<T, W>>()).done = Some(Err(error)) };
     }
     0
@@ -76,13 +76,13 @@ where
     0
 }
 
-/// What was raised outside of the work itself: that memory or stack was short.
+/// An error raised outside of the work itself: memory or stack was short.
 ///
 /// # Safety
 /// `lua` is a live state with a value on top of its stack.
 unsafe fn take_plain_error(lua: *mut lua_State) -> ScriptError {
     let mut length = 0;
-    // SAFETY: text is read as it is, without allocating; anything else is not asked for its text.
+    // SAFETY: text is read in place, without allocating; anything else is not asked for its text.
     unsafe {
         let words = (sys::lua_type(lua, -1) == sys::LUA_TSTRING).then(|| {
             let bytes = sys::lua_tolstring(lua, -1, &raw mut length);

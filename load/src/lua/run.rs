@@ -1,4 +1,4 @@
-//! What all states of one command line share.
+//! State that is common to all states of one command line.
 
 use super::chunks::Chunks;
 use super::database::Database;
@@ -49,7 +49,7 @@ impl Compat {
 /// The script that was asked for.
 #[derive(Clone, Debug)]
 pub struct LoadedScript {
-    /// As the user named it; none if it came on standard input.
+    /// The name that the user gave; none if it came on standard input.
     pub name: Option<String>,
     /// The name of the chunk in Lua's messages, with Lua's prefix: `@oltp.lua`, `=stdin`.
     pub chunk_name: String,
@@ -66,7 +66,7 @@ impl LoadedScript {
     }
 }
 
-/// How scripts draw random numbers: the seed and the distributions.
+/// Settings of random numbers in scripts: the seed and the distributions.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
     pub seed: u64,
@@ -78,7 +78,7 @@ pub struct Draws {
     pub zipfian: Shape,
 }
 
-/// What the Lua states of all threads share.
+/// State that is common to the Lua states of all threads.
 #[derive(Debug)]
 pub struct Run {
     pub compat: Compat,
@@ -102,11 +102,11 @@ pub struct Run {
     /// Names of C functions, libraries and modules of the script that may block the whole thread
     /// without this program knowing.
     pub may_block: Mutex<Vec<String>>,
-    /// Of the threads, so that they can be stopped.
+    /// The threads' states, so that they can be stopped.
     pub states: States,
 }
 
-/// What is only known after the body of the script has run.
+/// Facts that are only known after the body of the script has run.
 #[derive(Debug, Default)]
 pub struct Late {
     pub options: ScriptOptions,
@@ -132,7 +132,7 @@ impl Run {
 /// Whether the threads must begin nothing more, and why.
 #[derive(Debug, Default)]
 pub struct Stop {
-    /// A thread failed for good: the others end, and there is no report.
+    /// A thread failed finally: the others end, and there is no report.
     failed: AtomicBool,
     /// The time is over, or a signal came.
     over: AtomicBool,

@@ -1,7 +1,7 @@
 //! Values on a Lua stack, for functions of the interface and for [`super::protected`].
 //!
-//! Whoever has a [`Stack`] is called by Lua, so an error that is raised here is caught there. It
-//! unwinds through the Rust frames between, and their destructors run.
+//! Lua calls the owner of a [`Stack`], so an error that is raised here is caught there. It unwinds
+//! through the Rust frames between, and their destructors run.
 
 use super::error::ScriptError;
 use super::sys::{self, lua_CFunction, lua_State};
@@ -10,15 +10,15 @@ use std::marker::PhantomData;
 
 /// The stack of a state, as one function call sees it.
 ///
-/// What takes values off the stack, or may run a script, wants it exclusively: a text that was
-/// borrowed from it lies where Lua's collector would free it as soon as nothing refers to it.
+/// A method that takes values off the stack, or may run a script, borrows it exclusively. Lua's
+/// collector would free a text that was borrowed from it as soon as nothing refers to it.
 #[derive(Debug)]
 pub struct Stack<'a> {
     lua: *mut lua_State,
     state: PhantomData<&'a mut lua_State>,
 }
 
-/// A table that Lua never collects, so that no other one gets its address.
+/// A table that Lua never collects, so that its address stays its own.
 #[derive(Clone, Copy, Debug)]
 pub struct KeptTable {
     pub reference: c_int,
@@ -34,7 +34,7 @@ impl Default for KeptTable {
     }
 }
 
-/// Where LuaJIT keeps the number of a value's type: so many bytes before what the value holds.
+/// LuaJIT keeps the number of a value's type this many bytes before the value's content.
 const TYPE_BEFORE_VALUE: usize = 6;
 
 impl Stack<'_> {
@@ -58,7 +58,7 @@ impl Stack<'_> {
         unsafe { sys::lua_type(self.lua, index) }
     }
 
-    /// What Lua calls the type of the value at `index`.
+    /// Lua's name for the type of the value at `index`.
     pub fn kind_name(&self, index: c_int) -> &'static str {
         // SAFETY: the names of types are constants of LuaJIT, ASCII and ended by NUL.
         let name = unsafe { CStr::from_ptr(sys::lua_typename(self.lua, self.kind(index))) };
@@ -75,19 +75,19 @@ impl Stack<'_> {
     }
 
     pub fn pop(&mut self, count: c_int) {
-        // SAFETY: callers take off no more than they have pushed, and `&mut self` says that no
+        // SAFETY: callers take off no more than they have pushed, and `&mut self` proves that no
         // text of the stack is borrowed.
         unsafe { sys::lua_settop(self.lua, -count - 1) }
     }
 
     #[inline]
     pub fn number(&self, index: c_int) -> f64 {
-        // SAFETY: reads a value of a live state, and changes none; what is no number gives 0.
+        // SAFETY: reads a value of a live state, and changes none; a non-number gives 0.
         unsafe { sys::lua_tonumber(self.lua, index) }
     }
 
     pub fn integer(&self, index: c_int) -> i64 {
-        // SAFETY: as for `number`: it reads, and what is no number gives 0.
+        // SAFETY: as for `number`: it reads, and a value that is not a number gives 0.
         unsafe { sys::lua_tointeger(self.lua, index) as i64 }
     }
 
@@ -96,10 +96,10 @@ impl Stack<'_> {
         unsafe { sys::lua_toboolean(self.lua, index) != 0 }
     }
 
-    /// The text at `index`; none for what is neither text nor a number.
+    /// The text at `index`; none if the value is neither text nor a number.
     pub fn bytes(&self, index: c_int) -> Option<&[u8]> {
         let mut length = 0;
-        // SAFETY: Lua keeps the text as long as it is on the stack, off which nothing is taken
+        // SAFETY: Lua keeps the text while it is on the stack, and nothing is taken off the stack
         // while this is borrowed. A number becomes text in its place: that may raise "not enough
         // memory", with nothing of this frame to be dropped.
         unsafe {
@@ -113,15 +113,15 @@ impl Stack<'_> {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The type of the FFI's value at `index`, as LuaJIT numbers types in this state, and the pointer
+    /// The type of the FFI's value at `index`, by LuaJIT's numbers in this state, and the pointer
     /// that the value is, if it is one.
     #[inline]
     pub fn typed_pointer(&self, index: c_int) -> Option<(u16, *mut u32)> {
         if self.kind(index) != sys::LUA_TCDATA {
             return None;
         }
-        // SAFETY: for a value of the FFI this is the address of what it holds, behind a head of 16
-        // bytes with the number of its type. Our allocator gives multiples of 8 bytes: so many
+        // SAFETY: for a value of the FFI this is the address of its content, behind a head of 16
+        // bytes with the number of its type. Our allocator gives multiples of 8 bytes, so 8 bytes
         // can be read of a shorter value too.
         unsafe {
             let payload: *const u8 = sys::lua_topointer(self.lua, index).cast();
@@ -143,8 +143,8 @@ impl Stack<'_> {
         }
     }
 
-    /// The block of the user data at `index` that has this metatable: what C modules make may be
-    /// of any size, but has not one of ours.
+    /// The block of the user data at `index` that has this metatable. User data of C modules may be
+    /// of any size, but has none of our metatables.
     #[inline]
     pub fn user_data<T>(&mut self, index: c_int, meta: &KeptTable) -> Option<*mut T> {
         // SAFETY: reads a value of a live state. Its metatable, if it has one, needs one place of
@@ -193,7 +193,7 @@ impl Stack<'_> {
 
     pub fn push_bytes(&self, bytes: &[u8]) {
         // SAFETY: pointer and length are those of `bytes`, which are copied. "Not enough memory"
-        // and "string length overflow" are raised, and caught by who called.
+        // and "string length overflow" are raised, and our caller catches them.
         unsafe { sys::lua_pushlstring(self.lua, bytes.as_ptr().cast(), bytes.len()) }
     }
 
@@ -208,7 +208,7 @@ impl Stack<'_> {
     }
 
     pub fn push_table(&self, array: usize, hash: usize) {
-        // SAFETY: the sizes are hints; what is too much raises an error, which who called catches.
+        // SAFETY: the sizes are hints; too large a size raises an error, which our caller catches.
         unsafe { sys::lua_createtable(self.lua, array as c_int, hash as c_int) }
     }
 
@@ -232,7 +232,7 @@ impl Stack<'_> {
         unsafe { sys::luaL_ref(self.lua, sys::LUA_REGISTRYINDEX) }
     }
 
-    /// Takes the table on top of the stack and keeps it for good.
+    /// Takes the table on top of the stack and keeps it forever.
     pub fn keep_table(&mut self) -> KeptTable {
         // SAFETY: reads the address of the value on top, which is what it is known by.
         let address = unsafe { sys::lua_topointer(self.lua, -1) };
@@ -254,7 +254,7 @@ impl Stack<'_> {
     pub fn set_field(&mut self, name: &str) {
         self.push_bytes(name.as_bytes());
         // SAFETY: callers have pushed a table and a value; with the name below the value they are
-        // the three that this wants.
+        // the three that this needs.
         unsafe {
             sys::lua_insert(self.lua, -2);
             sys::lua_rawset(self.lua, -3);
@@ -283,8 +283,8 @@ impl Stack<'_> {
     /// Pushes a field of the table at `index` as a script would read it: a metamethod may run, or
     /// raise.
     pub fn push_field(&mut self, index: c_int, name: &CStr) {
-        // SAFETY: the name ends with NUL and is copied. What is no table raises an error, as does
-        // a metamethod: who called catches it.
+        // SAFETY: the name ends with NUL and is copied. A value that is not a table raises an
+        // error, as does a metamethod: our caller catches it.
         unsafe { sys::lua_getfield(self.lua, index, name.as_ptr()) }
     }
 
@@ -319,14 +319,14 @@ impl Stack<'_> {
         }
     }
 
-    /// Calls the function below its arguments on the stack; leaves so many results there, or takes
-    /// off what it raised.
+    /// Calls the function below its arguments on the stack. Leaves `results` results there, or
+    /// takes off the raised error.
     ///
     /// # Errors
     /// What it raised.
     pub fn call(&mut self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
-        // SAFETY: callers have pushed function and arguments. What the function raises is caught
-        // here; what is no function is such an error.
+        // SAFETY: callers have pushed function and arguments. Errors of the function are caught
+        // here; calling a value that is not a function is such an error.
         let failed = unsafe { sys::lua_pcall(self.lua, arguments, results, 0) } != 0;
         match failed {
             true => Err(self.take_error()),
@@ -355,10 +355,9 @@ impl Stack<'_> {
         ))
     }
 
-    /// Raises an error, blaming the caller at this level. It unwinds through the frames of whoever
-    /// called.
+    /// Raises an error, blaming the caller at this level. It unwinds through the callers' frames.
     pub fn raise(&mut self, level: c_int, words: &str) -> c_int {
-        // SAFETY: three values are pushed and become one, which is raised to who called from Lua.
+        // SAFETY: three values are pushed and become one, which is raised to our caller in Lua.
         unsafe {
             sys::luaL_where(self.lua, level);
             self.push_bytes(words.as_bytes());

@@ -21,7 +21,7 @@ pub struct State {
     context: NonNull<Context>,
 }
 
-/// What a call of a script's function came to.
+/// The result of calling a script's function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called {
     Done,
@@ -29,7 +29,7 @@ pub enum Called {
     Missing,
 }
 
-/// Who runs a command of a script.
+/// The threads that run a command of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     Alone,
@@ -47,7 +47,7 @@ impl State {
         // SAFETY: the allocator finds its heap by the context, and both live as long as the state.
         let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
         let Some(lua) = NonNull::new(lua) else {
-            // SAFETY: both were leaked when they were made, and nothing else knows them.
+            // SAFETY: both were leaked when they were made, and nothing else refers to them.
             unsafe {
                 drop(Box::from_raw(context.as_ref().heap));
                 drop(Box::from_raw(context.as_ptr()));
@@ -62,8 +62,8 @@ impl State {
     fn open(&self) -> Result<(), ScriptError> {
         let run = self.run();
         self.protected(|stack| {
-            // SAFETY: the state is alive; loading libraries needs nothing of its stack. What is
-            // loaded stays, so there is nothing to collect meanwhile.
+            // SAFETY: the state is alive; loading libraries needs nothing of its stack. The
+            // libraries stay loaded, so there is nothing to collect meanwhile.
             unsafe {
                 sys::lua_gc(stack.raw(), sys::LUA_GCSTOP, 0);
                 sys::luaL_openlibs(stack.raw());
@@ -93,8 +93,8 @@ impl State {
         self.collect()
     }
 
-    /// Frees what was only needed to get here, so that what comes next takes its place: of a
-    /// thousand states each would keep it.
+    /// Frees memory that only the setup needed, so that later values take its place: each of a
+    /// thousand states would keep it.
     fn collect(&self) -> Result<(), ScriptError> {
         self.protected(|stack| {
             // SAFETY: the state is alive. Finalisers of the script may run.
@@ -211,7 +211,7 @@ impl State {
         self.ask_cmdline(c"call_command", &[name]).map(|_| ())
     }
 
-    /// What a function of `sysbench.cmdline` says to these words.
+    /// The answer of a function of `sysbench.cmdline` to these words.
     fn ask_cmdline(&self, function: &CStr, words: &[&str]) -> Result<bool, ScriptError> {
         self.protected(|stack| {
             push_of_sysbench(stack, c"cmdline", function)?;
@@ -244,7 +244,7 @@ impl State {
         })
     }
 
-    /// Does something with the state; what is raised becomes an error. See [`super::protected`].
+    /// Does something with the state; anything raised becomes an error. See [`super::protected`].
     pub fn protected<T>(
         &self,
         work: impl FnOnce(&mut Stack<'_>) -> Result<T, ScriptError>,
@@ -262,7 +262,7 @@ impl State {
         })
     }
 
-    /// The state, for those who stop it from outside.
+    /// The state, for the code that stops it from outside.
     pub(super) fn raw(&self) -> *mut lua_State {
         self.lua.as_ptr()
     }
@@ -272,7 +272,7 @@ impl State {
         unsafe { Arc::clone(&self.context.as_ref().run) }
     }
 
-    /// The host's side, for those who drive the state. Not to be held while Lua runs.
+    /// The host's side, for the code that drives the state. Not to be held while Lua runs.
     pub fn context(&mut self) -> &mut Context {
         // SAFETY: the context is alive; `&mut self` keeps other users of it away.
         unsafe { self.context.as_mut() }
@@ -281,9 +281,9 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // SAFETY: both were made in `new`, and are used by nobody else. Lua's finalisers may
-        // call the interface, so the context goes last; connections close before, so that
-        // nothing waits inside a finaliser.
+        // SAFETY: both were made in `new`, and nothing else uses them. Lua's finalisers may call
+        // the interface, so the context goes last; connections close before, so that nothing waits
+        // inside a finaliser.
         unsafe {
             let run = Arc::clone(&self.context.as_ref().run);
             run.states
@@ -348,7 +348,7 @@ unsafe extern "C" fn allocate(
 ) -> *mut c_void {
     let context: *const Context = context.cast();
     // SAFETY: the address is that of the state's context, whose heap is set when it is made and
-    // never again, and is used by nobody else. Lua gives null, or a block that came from here.
+    // never again, and nothing else uses it. Lua gives null, or a block that came from here.
     unsafe {
         let heap = (&raw const (*context).heap).read();
         (*heap).change(block.cast(), size_before, size).cast()

@@ -1,4 +1,4 @@
-//! The Lua states of a run's threads, which another thread may stop.
+//! The Lua states of a run's threads, which a different thread may stop.
 
 use super::sys::lua_State;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

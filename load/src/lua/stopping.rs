@@ -1,7 +1,7 @@
 //! Scripts that compute without end are stopped from outside.
 //!
-//! LuaJIT calls a hook after so many instructions, and the hook may be set by another thread: its
-//! machine code looks for one in every loop, as it is built here.
+//! LuaJIT calls a hook after a given number of instructions. A different thread may set the hook:
+//! LuaJIT is built here so that its machine code looks for one in every loop.
 
 use super::context::Context;
 use super::stack::Stack;
@@ -9,13 +9,13 @@ use super::states::States;
 use super::sys::{self, lua_State};
 use std::ffi::{c_int, c_void};
 
-/// Instructions after which a script that has not come to a wait computes without end: at the end
-/// of a run, those that only clean up need fewer. Each further time it is a tenth, because some
-/// instructions take long.
+/// Instructions after which a script that has not come to a wait computes without end. At the end
+/// of a run, a script that only cleans up needs fewer. Each further time it is a tenth, because
+/// some instructions take long.
 const INSTRUCTIONS: c_int = 100_000;
 
-/// Stops what computes without end: it fails with an error. What waits is left alone. To be called
-/// again until it has ended: a finaliser that runs may undo it.
+/// Stops scripts that compute without end: they fail with an error. Waiting ones are left alone. To
+/// be called again until it has ended: a finaliser that runs may undo it.
 pub fn stop(states: &States) {
     states.each(|lua, times| {
         let instructions = INSTRUCTIONS / 10i32.saturating_pow(times);
@@ -28,7 +28,7 @@ pub fn stop(states: &States) {
 /// The hook: raises an error, and again at every instruction that still follows, so that no pcall
 /// in a loop goes on.
 unsafe extern "C-unwind" fn raise(lua: *mut lua_State, _event: *mut c_void) {
-    // SAFETY: Lua calls with its state, of which no function of the interface runs now.
+    // SAFETY: Lua calls with its state, and no function of the interface runs in it now.
     unsafe {
         let mut stack = Stack::new(lua);
         let stopped = Context::of(lua).stopped;

@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// One Lua state, or one coroutine of it. Only ever seen behind a pointer.
+/// One Lua state, or one coroutine of it. Only used through a pointer.
 #[repr(C)]
 pub struct lua_State {
     opaque: [u8; 0],
@@ -19,18 +19,18 @@ pub type lua_Alloc = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, usize
 pub type lua_Writer =
     unsafe extern "C" fn(*mut lua_State, *const c_void, usize, *mut c_void) -> c_int;
 
-/// Called at the events that a hook is set for; what it could read of them is not used here.
+/// Called at the events that a hook is set for; their details are not used here.
 pub type lua_Hook = unsafe extern "C-unwind" fn(*mut lua_State, *mut c_void);
 
 pub const LUA_REGISTRYINDEX: c_int = -10000;
 pub const LUA_GLOBALSINDEX: c_int = -10002;
 
-/// What [`lua_gc`] is told: to collect nothing, and to go on where as much again has come.
+/// Commands of [`lua_gc`]: collect nothing, and go on where as much again has come.
 pub const LUA_GCSTOP: c_int = 0;
 pub const LUA_GCRESTART: c_int = 1;
 pub const LUA_GCCOLLECT: c_int = 2;
 
-/// The event of a hook: so many instructions were executed.
+/// The event of a hook: a given number of instructions was executed.
 pub const LUA_MASKCOUNT: c_int = 8;
 
 pub const LUA_TNONE: c_int = -1;

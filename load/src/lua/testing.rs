@@ -1,4 +1,4 @@
-//! Runs and states without a server, for unit tests of whoever has to do with scripts.
+//! Runs and states without a server, for unit tests that deal with scripts.
 
 #![allow(clippy::unwrap_used)]
 use super::chunks::Chunks;
@@ -18,7 +18,7 @@ use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A run of a script by so many threads.
+/// A run of a script by `threads` threads.
 pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
     Arc::new(Run {
         compat: Compat::V1_0,

@@ -7,7 +7,7 @@ use super::state::{Called, State};
 use super::thread_io::ThreadIo;
 use std::sync::Arc;
 
-/// What the threads of a run do.
+/// The work of a run's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Events, between thread_init and thread_done.
@@ -16,17 +16,17 @@ pub enum Duty {
     Command,
 }
 
-/// How a thread ended.
+/// The end of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Done,
-    /// It failed before the load began, which was said.
+    /// It failed before the load began, with a message.
     NotReady,
-    /// It failed later, which was said, and the others end too.
+    /// It failed later, with a message, and the others end too.
     Failed,
 }
 
-/// Lives a thread's life: to be called where it may wait.
+/// Runs a thread's whole life: to be called where it may wait.
 pub fn live(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> End {
     match set_up(run, thread, duty, io) {
         Some(state) => go_on(state, run, thread, duty),
@@ -34,8 +34,7 @@ pub fn live(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> E
     }
 }
 
-/// Begins a thread's life, up to where it waits for the others; none if it failed, which was
-/// said.
+/// Begins a thread's life, up to where it waits for the others; none, with a message, if it failed.
 pub fn set_up(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> Option<State> {
     run.log
         .say(Level::Debug, &format!("Worker thread (#{thread}) started"));
@@ -62,7 +61,7 @@ fn set_up_quietly(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>
     Some(state)
 }
 
-/// Waits for the others, and lives the rest of a thread's life.
+/// Waits for the others, and runs the rest of a thread's life.
 pub fn go_on(mut state: State, run: &Run, thread: u32, duty: Duty) -> End {
     state.context().io.ready();
     let end = match duty {
@@ -121,7 +120,7 @@ pub fn say_failed(run: &Run, function: &str, error: &ScriptError) {
         .fatal(&format!("`{function}' function failed: {error}"));
 }
 
-/// Calls a function of the script that it may have or not; says it if that fails.
+/// Calls a function that the script may or may not have; a failure is reported.
 pub fn call_if_there(state: &State, run: &Run, function: &str) -> Result<Called, ScriptError> {
     state
         .call(function, &[])

@@ -1,8 +1,8 @@
 //! How a thread of the script host waits: the seam between scripts and sockets.
 //!
-//! Scripts are written as if every call blocked. On an event loop they run on a native stack of
-//! their own that is left while they wait ([`super::fiber`]); elsewhere (the `prepare` of one
-//! thread, report hooks, threads of the operating system) the call blocks for good.
+//! Scripts are written as if every call blocked. On an event loop each runs on a native stack of
+//! its own, which is left while it waits ([`super::fiber`]). Elsewhere (the `prepare` of one
+//! thread, report hooks, operating-system threads) the call really blocks.
 
 use super::figures::ThreadFigures;
 use crate::random::Shape;
@@ -11,23 +11,23 @@ use crate::wire::{Capabilities, Prepared, ServerError, Summary};
 use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::time::{Duration, Instant};
 
-/// What a thread may ask of the world around it.
+/// Services that a thread uses: connections, queries, waiting.
 pub trait ThreadIo {
     /// Opens a connection to the server at `endpoint` of the run's list.
     ///
     /// # Errors
-    /// The error of the server, or one of ours with a client's error number.
+    /// The error of the server, or our own with a client's error number.
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError>;
 
-    /// Closes a connection, saying goodbye.
+    /// Closes a connection, after a goodbye to the server.
     fn disconnect(&mut self, link: LinkNumber);
 
-    /// Sends what `write` appends and waits for the answer. `about` is the statement in words. With [`Reply::Whole`] its bytes are
-    /// put in `bytes`, which is empty.
+    /// Sends what `write` appends and waits for the answer. `about` is the statement as text. With
+    /// [`Reply::Whole`] its bytes are put in `bytes`, which is empty.
     ///
     /// # Errors
-    /// The connection was lost; the error says how. An error that the server answers is no
-    /// error here: see [`Answered::error`].
+    /// The connection was lost; the error has the details. An error that the server answers is not
+    /// an error here: see [`Answered::error`].
     fn exchange(
         &mut self,
         link: LinkNumber,
@@ -53,14 +53,14 @@ pub trait ThreadIo {
     /// The thread's setup is done: it waits here until all are.
     fn ready(&mut self);
 
-    /// The end of the native stack that the thread runs on; none if it is that of a thread of the
-    /// operating system.
+    /// The end of the native stack that the thread runs on; none if it is an operating-system
+    /// thread's.
     fn lowest_of_stack(&self) -> Option<usize> {
         None
     }
 
-    /// Fills a table that was just made with rows of the OLTP scripts, over connections of its
-    /// own. None if there is no way to do so from here.
+    /// Fills a table that was just made with rows of the OLTP scripts, over separate connections.
+    /// None if there is no way to do so from here.
     ///
     /// # Errors
     /// Words for why the rows did not get there.
@@ -73,24 +73,24 @@ pub trait ThreadIo {
 #[derive(Clone, Debug)]
 pub struct TableRows {
     pub table: String,
-    /// Of the tables of one seed, which: they differ.
+    /// Number of the table among those of one seed: they differ.
     pub number: u32,
     pub engine: String,
-    /// What stands behind the engine in the statement that made the table.
+    /// Text after the engine in the statement that made the table.
     pub options: String,
     pub rows: u64,
     pub seed: u64,
-    /// How `k` is drawn.
+    /// Distribution of `k`.
     pub shape: Shape,
     /// Sessions that may fill it at the same time.
     pub sessions: usize,
 }
 
-/// A connection that stands.
+/// An open connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Connected {
     pub link: LinkNumber,
-    /// What the two sides agreed on: whoever reads [`Reply::Whole`] answers needs it.
+    /// Agreed by the two sides: reading the answers of [`Reply::Whole`] needs it.
     pub capabilities: Capabilities,
 }
 
@@ -102,7 +102,7 @@ pub struct Answered {
     pub prepared: Option<Prepared>,
 }
 
-/// What comes next for a thread.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// An event, which was due at this time; absent under a closed loop.

@@ -9,7 +9,7 @@ use crate::record::Reading;
 use crate::workload::{EventKind, SeatPlace, Session, Workload};
 use std::sync::Arc;
 
-/// The threads of a run, one a seat.
+/// The threads of a run, one per seat.
 pub struct ScriptWorkload {
     run: Arc<Run>,
     kinds: Vec<EventKind>,

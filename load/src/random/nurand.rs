@@ -27,8 +27,8 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Those of runs over data whose last names were made with `c_load`: they follow from it, so
-    /// several load generators over the same data have the same.
+    /// Constants of runs over data whose last names were made with `c_load`. They follow from it,
+    /// so several load generators over the same data have the same.
     pub fn of_run(c_load: u64) -> Self {
         let mut stream = Stream::new(c_load, CONSTANTS_STREAM);
         let legal: Vec<u64> = (0..=A_C_LAST)

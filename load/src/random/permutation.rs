@@ -27,7 +27,7 @@ impl Permutation {
         }
     }
 
-    /// Where a number stands.
+    /// The place of a number.
     #[inline]
     pub fn place_of(&self, number: u64) -> u64 {
         self.walk(number, |number| {
@@ -38,7 +38,7 @@ impl Permutation {
         })
     }
 
-    /// The number that stands there.
+    /// The number at a place.
     #[inline]
     pub fn number_at(&self, place: u64) -> u64 {
         self.walk(place, |place| {
@@ -49,8 +49,8 @@ impl Permutation {
         })
     }
 
-    /// The rounds permute the numbers below a power of four. Whoever lands outside of the bound
-    /// goes on until he is inside again, which is a permutation of what is inside.
+    /// The rounds permute the numbers below a power of four. A number that lands outside of the
+    /// bound goes on until it is inside again, which permutes the numbers inside.
     #[inline]
     fn walk(&self, from: u64, rounds: impl Fn(u64) -> u64) -> u64 {
         let mut at = rounds(from % self.count);

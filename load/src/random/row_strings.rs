@@ -1,9 +1,9 @@
-//! The strings of the table `test_data`, for whoever fills the table and whoever asks for its rows.
+//! The strings of the table `test_data`, for filling the table and for queries of its rows.
 //!
-//! `random_str` begins with a number of the row's own, in ten digits, so that a query can name it:
-//! of the row `id` of `rows` it is `1 + id * 7368787 % rows`. So the rows lie in the index in
-//! another order than in the table, and every number up to `rows` is there once. What follows are
-//! the hexadecimal digits of the number's SHA-256, as the servers' SHA2 writes them.
+//! `random_str` begins with a number of the row's own, in ten digits, so that a query can name it.
+//! For row `id` of `rows` it is `1 + id * 7368787 % rows`. So the rows lie in the index in a
+//! different order than in the table, and every number up to `rows` is there once. The hexadecimal
+//! digits of the number's SHA-256 follow, as the servers' SHA2 writes them.
 
 use sha2::{Digest, Sha256};
 

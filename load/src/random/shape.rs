@@ -1,13 +1,13 @@
 //! Shapes of random keys: which keys of a range are hot.
 //!
-//! A [`Shape`] holds what does not depend on the range; a [`Sampler`] is a shape on one range,
-//! for loops that always draw from the same table. Ranges are inclusive at both ends and may
+//! A [`Shape`] holds the part that does not depend on the range. A [`Sampler`] is a shape on one
+//! range, for loops that always draw from the same table. Ranges are inclusive at both ends and may
 //! span all of `u64`.
 
 use super::Stream;
 use crate::plan::Distribution;
 
-/// How draws spread over a range.
+/// Distribution of draws over a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     Uniform,

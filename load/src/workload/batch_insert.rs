@@ -127,7 +127,7 @@ impl Kind for OverTables<Keys> {
         EventKind::only("batch_insert", classes)
     }
 
-    /// One for each table; the frame of a transaction stands behind them.
+    /// One for each table, then the frame of a transaction.
     fn queries(&self) -> Vec<QueryText> {
         let tables = self.tables.names().iter();
         let mut queries: Vec<QueryText> = tables.map(|table| self.own.query_of(table)).collect();

@@ -1,4 +1,4 @@
-//! One new row an event.
+//! One new row per event.
 
 use super::Workload;
 use super::native::{OpenEvent, Way};

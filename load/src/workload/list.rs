@@ -150,7 +150,7 @@ impl List {
     }
 }
 
-/// Names of so many statements, by their numbers; a longer list has one name for all of them.
+/// Names of `count` statements, by their numbers; a longer list has one name for all of them.
 fn numbered(count: usize) -> Vec<String> {
     match count <= CLASSES_MAX {
         true => (1..=count).map(|n| format!("statement_{n}")).collect(),
@@ -237,7 +237,7 @@ mod tests {
                 values: &mut values,
             })
         };
-        // Of three sessions the second has events 1, 4 and 7.
+        // With three sessions, the second has events 1, 4 and 7.
         let own = [1, 4, 7].map(|cycle| asks(false, cycle));
         assert_eq!(
             own,

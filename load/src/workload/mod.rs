@@ -1,5 +1,5 @@
-//! What a run sends to the server. A workload opens no socket and reads no clock: it returns steps,
-//! and the module `run` carries them out.
+//! The requests that a run sends to the server. A workload opens no socket and reads no clock: it
+//! returns steps, and the module `run` carries them out.
 //!
 //! A [`Workload`] is the description that all workers share. It makes one [`Session`] for each
 //! seat, which is one simulated user. A session is a small state machine. It is called whenever it
@@ -54,10 +54,10 @@ use crate::record::Reading;
 use crate::wire::{Capabilities, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
-/// The most statement classes. A class number is one byte, of which some values stay unused.
+/// The most statement classes. A class number is one byte; some of its values stay unused.
 pub const CLASSES_MAX: usize = 250;
 
-/// What all sessions of a run have in common. Shared by the workers, hence never changed.
+/// The part that all sessions of a run have in common. Shared by the workers, hence never changed.
 pub trait Workload: Send + Sync {
     /// The kinds of event, each recorded apart; an [`Ending`] names its kind by its place here.
     fn kinds(&self) -> &[EventKind];
@@ -89,9 +89,9 @@ pub trait Workload: Send + Sync {
     }
 
     /// True if sessions judge errors themselves. The driver then counts an error of the server and
-    /// passes it to the session, whatever the plan says about its code. Connections that fail or
-    /// are lost are passed on too: [`Call::Broken`]. When the load ends, a session that sleeps is
-    /// called with [`Call::Finish`], and it goes on until it returns [`Step::Stop`].
+    /// passes it to the session, regardless of the plan's rule for its code. Connections that fail
+    /// or are lost are passed on too: [`Call::Broken`]. When the load ends, a session that sleeps
+    /// is called with [`Call::Finish`], and it goes on until it returns [`Step::Stop`].
     fn judges_errors(&self) -> bool {
         false
     }
@@ -122,8 +122,8 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// Stops sessions that compute without end, which keep their worker from all else; false if there
-    /// can be none. Called from another thread, and again until the worker is back.
+    /// Stops sessions that compute without end, which keep their worker from all else; false if
+    /// there can be none. Called from a different thread, and again until the worker is back.
     fn stop(&self) -> bool {
         false
     }
@@ -140,7 +140,7 @@ pub trait Workload: Send + Sync {
     }
 
     /// Makes the session of one seat. Called on the worker that will run it; a session never moves
-    /// to another worker.
+    /// to a different worker.
     ///
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
@@ -156,7 +156,7 @@ pub enum Tongue {
     HandlerSocket,
 }
 
-/// A server as it is looked at before the load.
+/// A server that is checked before the load.
 pub trait LookedAtServer {
     fn flavour(&self) -> Flavour;
 
@@ -197,8 +197,8 @@ pub struct SeatPlace {
 }
 
 impl SeatPlace {
-    /// The place in a list of so many statements that an event asks, if each session asks the whole
-    /// list in order, or if all of them share it. Events go round the sessions in turn.
+    /// The place, in a list of `length` statements, of the one for an event. Each session runs the
+    /// whole list in order, or all of them share it. Events go round the sessions in turn.
     #[inline]
     pub fn in_list(&self, cycle: u64, length: usize, is_shared: bool) -> usize {
         let turn = match is_shared {
@@ -214,7 +214,7 @@ pub trait Session {
     /// Goes on until the next step. `out` is empty; only [`Step::Send`] reads it.
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step;
 
-    /// The last request in words, as an example beside its error. May allocate.
+    /// The last request as text, as an example for its error. May allocate.
     fn statement(&self) -> String;
 
     /// The kind of the event in progress.
@@ -239,8 +239,8 @@ pub trait Session {
 pub enum Call<'a> {
     /// The first call. The load has not begun.
     Start,
-    /// The connection that [`Step::Connect`] asked for stands. The first is link 0, the next
-    /// link 1, and so on; a link that was lost comes back under its own number.
+    /// The connection of [`Step::Connect`] is open. The first is link 0, the next link 1, and so
+    /// on; a link that was lost comes back under its own number.
     Connected {
         link: LinkNumber,
         capabilities: Capabilities,
@@ -271,10 +271,10 @@ pub type LinkNumber = u16;
 
 pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
 
-/// What the driver shall do next.
+/// The next step for the driver.
 #[derive(Debug)]
 pub enum Step {
-    /// Send what is in the output buffer and wait for its answer.
+    /// Send the output buffer and wait for its answer.
     Send(Request),
     /// Open a connection to the server at this place of the run's list, then
     /// [`Call::Connected`]. A refused or failed first connection ends the run; a later one is
@@ -292,7 +292,7 @@ pub enum Step {
     EventTimed(EventTimes),
     /// One more event has ended inside the one in progress: record it, then [`Call::Woken`].
     EventMore(EventTimes),
-    /// The event failed, and its time shall not be recorded. Wait for the next.
+    /// The event failed, and its time is not recorded. Wait for the next.
     EventDropped,
     /// Begin the event again after this pause. Its response time includes the pause and all tries.
     Retry(Duration),
@@ -324,7 +324,7 @@ pub struct Ending {
     pub rolled_back: bool,
 }
 
-/// How long an event took by its session's own clock.
+/// Times of an event by its session's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTimes {
     /// Since it was due.
@@ -345,7 +345,7 @@ pub enum Class {
     Uncounted,
 }
 
-/// What the session wants to know of the answer.
+/// The part of the answer that the session needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Whether it is good, and how many rows.
@@ -353,7 +353,7 @@ pub enum Reply {
     /// Whether it is good, and how many rows changed. For a protocol whose answers look the same
     /// for rows that changed and rows that were found.
     Changed,
-    /// As [`Self::Counts`], summed over so many requests that are sent at once.
+    /// Like [`Self::Counts`], summed over this number of requests that are sent at once.
     Several(u32),
     /// Every byte of it: [`Answer::bytes`].
     Whole,
@@ -363,11 +363,11 @@ pub enum Reply {
     Nothing,
 }
 
-/// A whole answer; by default a good one that says nothing.
+/// A whole answer; by default a good one without content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer<'a> {
     pub summary: Summary,
-    /// The server's error. Then `verdict` says what the plan wants done about it.
+    /// The server's error. Then `verdict` is the plan's rule for it.
     pub error: Option<&'a ServerError>,
     pub verdict: Verdict,
     /// If [`Reply::Prepared`] was asked.
@@ -377,8 +377,8 @@ pub struct Answer<'a> {
     pub bytes: Option<&'a [u8]>,
 }
 
-/// What the plan wants done about an error of the server. Errors it calls fatal end the run and
-/// never reach a session.
+/// The plan's rule for an error of the server. Errors it calls fatal end the run and never reach a
+/// session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// Go on as if the answer were good.

@@ -19,7 +19,7 @@ pub struct TableCopy {
     by_k: BTreeSet<(i64, i64)>,
 }
 
-/// What the server must answer.
+/// The correct answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// These rows; in this order, or in any.
@@ -27,16 +27,16 @@ pub enum Expected {
         rows: Vec<Vec<Option<String>>>,
         ordered: bool,
     },
-    /// No rows, and so many changed.
+    /// No rows; this number of rows changed.
     Changed(u64),
     /// This error: an id that there is already.
     Duplicate,
-    /// Nobody but the server knows.
+    /// Only the server knows.
     Anything,
 }
 
 impl TableCopy {
-    /// Puts a row. False: its id is there already.
+    /// Inserts a row. False: its id is there already.
     pub fn insert(&mut self, id: i64, row: Row) -> bool {
         if self.rows.contains_key(&id) {
             return false;

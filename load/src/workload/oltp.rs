@@ -1,4 +1,4 @@
-//! sysbench's OLTP transactions, and their parts as workloads of their own.
+//! sysbench's OLTP transactions, and their parts as separate workloads.
 
 use super::EventKind;
 use super::native::{GoingOn, Kind, NextStep, OpenEvent, QueryText};
@@ -18,7 +18,7 @@ pub enum OltpPart {
     IndexUpdate,
     NonIndexUpdate,
     Delete,
-    /// Of the row that the delete before took away.
+    /// Inserts the row that the preceding delete removed.
     Insert,
     Commit,
 }
@@ -122,7 +122,7 @@ impl Oltp {
     }
 }
 
-/// Reading parts, so many of each kind.
+/// Reading parts, with their number per kind.
 pub fn reads(points: u32, simple: u32, sum: u32, order: u32, distinct: u32) -> Vec<OltpPart> {
     [
         several(OltpPart::PointSelect, points),
@@ -134,7 +134,7 @@ pub fn reads(points: u32, simple: u32, sum: u32, order: u32, distinct: u32) -> V
     .concat()
 }
 
-/// Writing parts, so many of each kind.
+/// Writing parts, with their number per kind.
 pub fn writes(index: u32, non_index: u32, delete_inserts: u32) -> Vec<OltpPart> {
     let pairs = [OltpPart::Delete, OltpPart::Insert].repeat(delete_inserts as usize);
     [

@@ -100,7 +100,7 @@ transaction! {
     ReadWrite, "read_write", writes: true; reads writes
 }
 
-/// How many statements an event has; a DELETE and its INSERT count as one.
+/// Checks the number of statements per event; a DELETE and its INSERT count as one.
 fn check_statements(parts: &[OltpPart]) -> Result<(), String> {
     match parts
         .iter()
@@ -115,7 +115,7 @@ fn check_statements(parts: &[OltpPart]) -> Result<(), String> {
     }
 }
 
-/// What a transaction is made of.
+/// The parts of a transaction.
 trait MadeOf {
     fn parts(&self) -> Vec<OltpPart>;
 

@@ -23,7 +23,7 @@ pub trait OneQuery: Keys + Send + Sync {
     fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters);
 }
 
-/// The keys of a kind, with what they say of its tables made.
+/// The keys of a kind, with the tables and the sampler made from them.
 #[derive(Clone, Debug)]
 pub struct OverTables<K> {
     pub tables: Tables,

@@ -1,7 +1,7 @@
 //! The kinds of workload: each is one file, and one line of [`KINDS`].
 //!
-//! A kind declares its keys as a struct; the meaning, default and range of each stand there alone.
-//! Plans are read and checked by it, and `contend-load schema plan` prints it for everybody else.
+//! A kind declares its keys as a struct: the only place of each one's meaning, default and range.
+//! Plans are read and checked by it; `contend-load schema plan` prints it for other programs.
 
 use super::told::{Keys, Told};
 use super::{batch_insert, batch_select, bulk_insert, insert, list, oltp_keys, point_select};
@@ -56,7 +56,7 @@ impl Entry {
     }
 }
 
-/// What a plan says of its workload.
+/// The plan's workload.
 ///
 /// # Errors
 /// One line that names the path, or the key that is unknown.
@@ -69,7 +69,7 @@ fn read_of(kinds: &[Entry], workload: &Named) -> Result<Box<dyn Told>, String> {
         Some(entry) => (entry.read)(&workload.keys),
         None => {
             let names: Vec<String> = kinds.iter().map(|e| format!("`{}`", e.kind)).collect();
-            // As the reader of JSON says it, so that the nearest name is offered in one place.
+            // In the wording of the JSON reader, so that the nearest name is offered in one place.
             Err(format!(
                 "unknown variant `{}`, expected one of {}",
                 workload.kind,
@@ -87,7 +87,7 @@ fn read_as<K: Keys>(keys: &Map<String, Value>) -> Result<Box<dyn Told>, String> 
     Ok(Box::new(told))
 }
 
-/// Sees whether numbers are in the ranges that the schema of their keys states.
+/// Checks that numbers are in the ranges that the schema of their keys states.
 fn check_ranges(schema: &Schema, keys: &Map<String, Value>) -> Result<(), String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
@@ -112,9 +112,9 @@ fn whole(value: &Value) -> Option<i128> {
     signed.or(value.as_u64().map(i128::from))
 }
 
-/// The workload of a plan as JSON Schema, one variant a kind; definitions that it refers to are
-/// left in `generator`. `x-writes` says whether a kind changes rows; null: that depends. `x-metric`
-/// is what it is compared by unless an experiment says otherwise.
+/// The workload of a plan as JSON Schema, one variant per kind; definitions that it refers to are
+/// left in `generator`. `x-writes`: whether a kind changes rows; null: that depends. `x-metric` is
+/// the metric for comparing it unless an experiment names one.
 pub fn schema(generator: &mut SchemaGenerator) -> Value {
     schema_of(KINDS, generator)
 }

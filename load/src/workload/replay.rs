@@ -1,12 +1,12 @@
-//! What the queries of a workload mean: the questions of an event, to be answered a second time.
+//! The meaning of a workload's queries: the questions of an event, to be answered a second time.
 //!
-//! A load only counts answers. To check them, an event is put once more as [`Question`]s, each
-//! with the [`Meaning`] of its query and its values, and [`super::model`] answers those from a
-//! copy of the tables.
+//! A load only counts answers. To check them, an event is asked again as [`Question`]s, each with
+//! the [`Meaning`] of its query and its values. [`super::model`] answers those from a copy of the
+//! tables.
 
 use super::statement::Parameters;
 
-/// What a query asks of a table of sysbench's shape. Its values come in the order of its marks.
+/// A query's meaning, for a table of sysbench's shape. Its values come in the order of its marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// BEGIN or COMMIT.
@@ -15,7 +15,7 @@ pub enum Meaning {
     PointSelect,
     /// The whole rows whose `k` is one of the values.
     Points,
-    /// How many rows have a `k` in one of the ranges.
+    /// Number of rows that have a `k` in one of the ranges.
     CountOfRanges,
     /// The `c` of a range of ids: in any order, their sum of `k`, ordered, ordered without twins.
     SimpleRange,
@@ -44,9 +44,9 @@ pub struct Question {
     pub values: Parameters,
 }
 
-/// A workload whose events can be put a second time.
+/// A workload whose events can be asked a second time.
 pub trait Replay {
-    /// The tables that its statements touch; none if nobody but the server knows.
+    /// The tables that its statements touch; none if only the server knows.
     fn tables(&self) -> &[String];
 
     /// The questions of event number `cycle`, in order.

@@ -5,7 +5,7 @@ use crate::plan::{Distribution, ITER_MAX, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape};
 
 /// Declares a kind and its keys: its own, and those of the tables it asks. `also` is a check of the
-/// kind's own, `metric` what it is compared by, if not by queries a second.
+/// kind's own, `metric` the metric to compare it by, if not queries per second.
 macro_rules! keys_over_rows {
     (
         $(#[$meta:meta])*
@@ -77,14 +77,14 @@ impl Over<'_> {
     }
 
     /// # Errors
-    /// What cannot be meant, in words that name the path.
+    /// Keys that make no sense, as text that names the path.
     pub fn check(&self) -> Result<(), String> {
         check_table(self.table)?;
         check_distribution(self.distribution)
     }
 }
 
-/// Names stand in the statements as they are, so they may not hold anything else.
+/// Names are in the statements unquoted, so they may not hold anything else.
 fn check_table(table: &str) -> Result<(), String> {
     let fine = |part: &str| {
         !part.is_empty()
@@ -128,7 +128,7 @@ pub fn check_distribution(distribution: &Distribution) -> Result<(), String> {
     }
 }
 
-/// What tables are called unless a plan says otherwise.
+/// The default name of tables.
 pub fn sbtest() -> String {
     "sbtest".to_owned()
 }

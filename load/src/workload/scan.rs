@@ -136,7 +136,7 @@ impl Told for Keys {
         Ok(native(Scan::new(self), way))
     }
 
-    /// The ranges say how many events there are.
+    /// The ranges give the number of events.
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         if load.events.is_some() || load.events_each.is_some() {
             return Err(
@@ -163,19 +163,19 @@ impl Told for Keys {
 #[derive(Debug)]
 pub struct Scan {
     parts: Vec<Part>,
-    /// How many ranges there are before each part, and its name's place in `names`.
+    /// Number of ranges before each part, and the place of its name in `names`.
     starts: Vec<(u64, usize)>,
     names: Vec<String>,
     skip: u64,
     marks: Mutex<Marks>,
 }
 
-/// How far it is.
+/// The progress of the scan.
 #[derive(Debug, Default)]
 struct Marks {
     /// Ranges at the beginning that are done.
     upto: u64,
-    /// Those behind that are.
+    /// Later ranges that are done.
     beyond: BTreeSet<u64>,
     /// By name: ranges done, and whether the server refused one. The rest is then passed over.
     names: Vec<(u64, bool)>,
@@ -337,7 +337,7 @@ mod tests {
         ])
     }
 
-    /// What a range asks, as text.
+    /// The query of a range, as text.
     fn asks(scan: &Scan, cycle: u64) -> Option<String> {
         let (mut event, mut values) = (OpenEvent::new(1, cycle), Parameters::default());
         let on = GoingOn {

@@ -81,7 +81,7 @@ impl Parameters {
         });
     }
 
-    /// An amount of money, as a decimal number with two digits behind the point.
+    /// An amount of money, as a decimal number with two digits after the point.
     pub fn cents(&mut self, cents: i64) {
         let start = self.text.len();
         put_cents(&mut self.text, cents);
@@ -91,7 +91,7 @@ impl Parameters {
         });
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn count(&self) -> usize {
         self.values.len()
     }
@@ -132,7 +132,7 @@ impl Parameters {
         parameters.iter().map(|parameter| self.value(*parameter))
     }
 
-    /// Appends the values as lines of so many columns, as LOAD DATA reads them by default.
+    /// Appends the values as lines of `columns` columns, as LOAD DATA reads them by default.
     pub fn put_lines(&self, columns: usize, out: &mut Vec<u8>) {
         for line in self.sets(columns) {
             for (place, value) in line.enumerate() {
@@ -150,7 +150,7 @@ impl Parameters {
 #[derive(Clone, Debug)]
 pub struct Statement {
     text: Arc<SqlPieces>,
-    /// As the server knows it, where it was prepared on the present connection.
+    /// The server's statement, if it was prepared on the present connection.
     prepared: Option<mysql::PreparedStatement>,
 }
 
@@ -174,7 +174,7 @@ impl Statement {
         }
     }
 
-    /// How many values it takes.
+    /// Number of values that it takes.
     pub fn marks(&self) -> usize {
         self.text.pieces.len() - 1
     }
@@ -213,7 +213,7 @@ impl Statement {
         Ok(())
     }
 
-    /// How many sets of values there are.
+    /// Number of sets of values.
     pub fn sets(&self, parameters: &Parameters) -> u32 {
         (parameters.count() / self.marks().max(1)) as u32
     }
@@ -233,7 +233,7 @@ impl Statement {
         Ok(())
     }
 
-    /// Appends one execution with all sets of these values. There is no way to say it in text.
+    /// Appends one execution with all sets of these values. The text protocol has no such request.
     pub fn put_in_bulk(
         &mut self,
         out: &mut Vec<u8>,
@@ -257,7 +257,7 @@ impl Statement {
         }
     }
 
-    /// The query in words, for a report.
+    /// The query as text, for a report.
     pub fn text(&self, parameters: &Parameters) -> String {
         let mut text = Vec::new();
         self.put_text(&mut text, parameters.values());
@@ -300,7 +300,7 @@ pub fn put_cents(out: &mut Vec<u8>, cents: i64) {
     out.extend_from_slice(&[b'.', b'0' + (rest / 10) as u8, b'0' + (rest % 10) as u8]);
 }
 
-/// The cents of a decimal number as a server sends it; what is behind two digits is cut off.
+/// The cents of a decimal number from a server; digits after the second are cut off.
 pub fn cents_of(value: Value<'_>) -> i64 {
     let Value::Bytes(digits) = value else {
         return value.as_int().unwrap_or(0).saturating_mul(100);
@@ -336,7 +336,7 @@ pub fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
     };
 }
 
-/// Appends a value as a field of a file. What would end it or its line has a backslash before it.
+/// Appends a value as a field of a file. Bytes that would end it or its line are escaped by `\`.
 fn put_field(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Bytes(bytes) => {

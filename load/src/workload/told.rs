@@ -1,4 +1,4 @@
-//! What a kind of workload says of itself: its keys in a plan, and what becomes of them.
+//! The description of a kind of workload: its keys in a plan, and what becomes of them.
 
 use super::Workload;
 use super::native::{Kind, Native, Way};
@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// What a plan says of its workload, read and checked.
+/// The plan's workload, read and checked.
 pub trait Told {
     /// The workload.
     ///
     /// # Errors
-    /// What only shows when it is made, in words that name the path.
+    /// An error that only shows when it is made, as text that names the path.
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String>;
 
     /// The largest key, if every event asks for one between 1 and this.
@@ -20,7 +20,7 @@ pub trait Told {
         None
     }
 
-    /// Sees whether the load suits it, and limits it if the workload has an end.
+    /// Checks that the load suits it, and limits it if the workload has an end.
     ///
     /// # Errors
     /// Words that name the path.
@@ -38,13 +38,13 @@ pub trait Told {
 pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
     /// As plans name it.
     const KIND: &'static str;
-    /// Its events leave other rows than they found; none: that depends on what it is told.
+    /// Whether its events change the tables' rows; none: that depends on its keys.
     const WRITES: Option<bool>;
-    /// What the lab compares if an experiment names no metric. Queries a second are right for
-    /// events of one query: what a transaction asked before it was rolled back would count too.
+    /// The metric of the lab if an experiment names none. Queries per second are right for events
+    /// of one query: those of a transaction before its rollback would count too.
     const METRIC: &'static str = "qps";
 
-    /// What the ranges of single keys do not say.
+    /// Checks beyond the ranges of single keys.
     ///
     /// # Errors
     /// Words that name the path.

@@ -1,4 +1,4 @@
-//! How far a fill is: each table, and all of them together.
+//! The progress of a fill: each table, and all of them together.
 
 use crate::cli::output;
 use crate::fill::schema::Dataset;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Who is told.
+/// The reader of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     /// Lines of JSON on standard output.
@@ -18,7 +18,7 @@ pub enum Show {
     Nothing,
 }
 
-/// One table: its name, its rows, and what was last told of it.
+/// One table: its name, its rows, and the last progress reported for it.
 struct BoardRow {
     table: String,
     rows_total: u64,
@@ -57,15 +57,15 @@ impl Board {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(row) = rows.get_mut(place) {
             row.told = Some(progress);
-            // Of a table that was complete before no row comes, and none is waited for.
+            // No rows follow for a table that was already complete, so none are waited for.
             if progress.phase == FillPhase::Done {
                 row.rows_total = progress.rows;
             }
         }
         let all = self.sum(&rows);
-        // Told with the lock held, so that lines come in order.
+        // Reported with the lock held, so that lines come in order.
         match self.show {
-            // If nobody reads, the last line says so.
+            // If this fails because the reader is gone, the last line reports it.
             Show::Json => drop(write(&FillOutcome::FillProgress(all))),
             Show::Terminal => {
                 eprint!("\r\x1b[K{}", in_words(&all));

@@ -59,7 +59,7 @@ impl WayIn {
     /// The options of a session on that host with these.
     ///
     /// # Errors
-    /// A file cannot be used, in words.
+    /// A file cannot be used, with the reason as text.
     pub fn over(&self, options: Options, host: Option<&str>) -> Result<Options, String> {
         let tls = Tls {
             mode: self.ssl_mode,

@@ -1,14 +1,14 @@
 //! From words to options, by the rules of the clients of MariaDB and MySQL.
 //!
-//! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`; a name may be shortened as
-//! long as one option is meant; `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
+//! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`. A name may be shortened as
+//! long as one option is meant. `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
 //! may stand in front.
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 use crate::cli::nearest::nearest_of;
 use crate::cli::secrets;
 
-/// An option as it was given.
+/// One given option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlapGiven {
     pub option: &'static SlapOption,
@@ -39,7 +39,7 @@ impl SlapOptions {
         self.times(name) > 0
     }
 
-    /// How often it was given.
+    /// Number of times that it was given.
     pub fn times(&self, name: &str) -> u32 {
         self.all(name).count() as u32
     }
@@ -48,7 +48,7 @@ impl SlapOptions {
         self.all(name).next_back()?.value.as_deref()
     }
 
-    /// On or off, if it was said.
+    /// On or off, if it was given.
     pub fn switch(&self, name: &str) -> Option<bool> {
         self.text(name).map(|value| value == "1")
     }
@@ -57,12 +57,12 @@ impl SlapOptions {
         self.switch(name) == Some(true)
     }
 
-    /// What was read as a number already.
+    /// The value of an option that was already read as a number.
     pub fn number(&self, name: &str) -> Option<u64> {
         number(self.text(name)?, name).ok()
     }
 
-    /// Of these options the one given last on the command line itself.
+    /// The last one of these options that the command line itself gives.
     pub fn last_on_line(&self, names: &[&'static str]) -> Option<&'static str> {
         let on_line = self.given.iter().rev().filter(|given| given.on_line);
         let mut found = on_line.map(|given| given.option.name);
@@ -76,7 +76,7 @@ pub struct SlapRefusal {
     pub words: String,
     /// The exit code of mysqlslap.
     pub code: u8,
-    /// A line of its own in front.
+    /// A line to print before it.
     pub before: Option<String>,
 }
 
@@ -119,7 +119,7 @@ pub fn parse(
     };
     while let Some((place, word)) = reader.words.next() {
         if word == "--" {
-            // No option stands behind it.
+            // No options follow it.
             reader.line.strays.extend(place + 1..words.len());
             break;
         }
@@ -139,7 +139,7 @@ struct Reader<'w> {
     strict: bool,
 }
 
-/// What stands in front of a name.
+/// A prefix of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefix {
     None,
@@ -156,18 +156,18 @@ const PREFIXES: [(&str, Prefix); 5] = [
     ("maximum-", Prefix::Enable),
 ];
 
-/// What a name without its dashes means.
+/// The meaning of a name without its dashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OptionMeaning {
     Nothing,
     Exactly(&'static SlapOption),
     /// The begin of one name.
     ByBegin(&'static SlapOption),
-    /// The begin of several names, of which these are the first and the last.
+    /// The begin of several names; these are the first and the last of them.
     Several(&'static str, &'static str),
 }
 
-/// What a name means, what stands in front of it, and where that ends.
+/// The meaning of a name, its prefix, and where the prefix ends.
 fn meaning(name: &str) -> (OptionMeaning, Prefix, usize) {
     let normal = name.replace('_', "-");
     let whole = meaning_of_whole(&normal);
@@ -210,7 +210,7 @@ pub fn is_known(name: &str) -> bool {
     matches!(meaning(name).0, OptionMeaning::Exactly(_))
 }
 
-/// The option in this word, if it has no value and takes one only directly behind it.
+/// The option in this word, if it has no value and takes one only directly after it.
 pub fn maybe_text(word: &str) -> Option<&'static SlapOption> {
     let found = match word.strip_prefix("--") {
         Some(long) => match meaning(long).0 {
@@ -233,8 +233,8 @@ fn of_letter(letter: char) -> Option<&'static SlapOption> {
     OPTIONS.iter().find(|known| known.letter == Some(letter))
 }
 
-/// The byte of a word at which a password begins, or may begin: nobody knows what the value of an
-/// option is that we do not know. It is the word's length if the password is not in it.
+/// The byte of a word at which a password begins, or may begin: the value of an option unknown to
+/// us may be one. It is the word's length if the password is not in it.
 pub fn secret_in(word: &str) -> Option<usize> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, has_value) = match long.split_once('=') {
@@ -255,7 +255,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
             _ => secret_of_unknown(long).map(|at| at + 2),
         };
     }
-    // Letters in front of -p take no value: -vpSECRET.
+    // Letters before -p take no value: -vpSECRET.
     let letters = word.strip_prefix('-')?;
     let takes_value =
         |letter: char| of_letter(letter).is_some_and(|known| known.takes.has_value_behind());
@@ -263,13 +263,13 @@ pub fn secret_in(word: &str) -> Option<usize> {
     letters.get(at..)?.starts_with('p').then_some(at + 2)
 }
 
-/// Where in a word of an unknown name, without its dashes, a password may begin.
+/// The place in a word of an unknown name, without its dashes, where a password may begin.
 fn secret_of_unknown(long: &str) -> Option<usize> {
     let name = secrets::name_of(long).len();
     if name < long.len() {
         return Some(name + 1);
     }
-    // One dash too many in front of -pSECRET.
+    // One dash too many before -pSECRET.
     let letters = long.trim_start_matches('-');
     letters
         .starts_with('p')
@@ -530,7 +530,7 @@ mod tests {
     fn our_own_options_are_never_shortened() {
         assert_eq!(refused("--dura=3s").0, 7);
         assert_eq!(one("--duration=3s"), ("duration", "3s".to_owned()));
-        // Theirs stay as short as they were, though ours begin alike.
+        // Their short forms still work, though ours begin alike.
         assert_eq!(one("--deta=3").0, "detach");
     }
 

@@ -1,7 +1,7 @@
 //! `--auto-generate-sql`: the table, its rows and the statements that are made up.
 //!
-//! The texts are the same in every run with the same options, to the letter those of mysqlslap:
-//! its literals are the numbers of C's `random()`, in this order: the rows, then the statements.
+//! The texts are the same in every run with the same options, to the letter those of mysqlslap. Its
+//! literals are the numbers of C's `random()`: first for the rows, then for the statements.
 
 use super::glibc_random::Random;
 use crate::workload::client_list::Text;
@@ -10,7 +10,7 @@ use crate::workload::client_list::Text;
 const LETTERS: &[u8; 60] = b"0123456789ABCDEFGHIJKLMNOPQRSTWXYZabcdefghijklmnopqrstuvwxyz";
 const TEXT_LENGTH: usize = 126;
 
-/// What is asked for.
+/// The requested load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auto {
     pub key: Key,
@@ -24,7 +24,7 @@ pub struct Auto {
     pub statements: u64,
     /// Rows that are there before the load.
     pub rows: u64,
-    /// Rows of which each has another text.
+    /// Rows that have different texts.
     pub unique_rows: u64,
     pub creates_table: bool,
 }
@@ -45,7 +45,7 @@ pub enum LoadType {
     Update,
 }
 
-/// What was made up.
+/// The generated statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GeneratedLoad {
     pub create: Vec<String>,
@@ -83,7 +83,7 @@ impl Auto {
         }
     }
 
-    /// Of one row, where the table has a key.
+    /// The statement for one row, if the table has a key.
     fn by_key(&self, sql: String) -> Text {
         match self.key {
             Key::None => Text::Plain(sql),

@@ -9,13 +9,13 @@ pub enum Control {
     Paper,
     Server {
         connection: Box<ControlConnection>,
-        /// Statements are printed as well.
+        /// Statements are also printed.
         shows: bool,
     },
 }
 
 impl Control {
-    /// Runs a statement whose answer nobody wants.
+    /// Runs a statement and ignores its answer.
     pub fn run(&mut self, sql: &str) -> Result<(), Failure> {
         match self {
             Self::Paper => {

@@ -25,7 +25,7 @@ pub struct Words {
     pub warnings: Vec<String>,
 }
 
-/// What may stand in front of all other options.
+/// Options that may only come before all others.
 #[derive(Debug, Default)]
 struct First {
     none: bool,
@@ -69,7 +69,7 @@ pub fn read(line: &[String]) -> Result<Words, String> {
     Ok(words)
 }
 
-/// True if this word is one of those that may stand in front of all others.
+/// True if this word is one of those that may only come before all others.
 fn take(first: &mut First, word: &str) -> bool {
     let is_new = |place: &Option<String>| place.is_none();
     let Some(word) = word.strip_prefix("--") else {

@@ -18,7 +18,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// As a C program has it that never chose a seed.
+    /// The state of a C program that never chose a seed.
     pub fn new() -> Self {
         let mut word: i64 = 1;
         let state = std::array::from_fn(|place| {

@@ -14,13 +14,13 @@ use crate::talk::Target;
 use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 
-/// Asked so often for a connection that is refused.
+/// Attempts per connection that is refused.
 const TRIES: u32 = 10;
 const INTERVAL_NS: u64 = 1_000_000_000;
-/// What stands for a key where none is known.
+/// The value in place of a key where no key is known.
 pub const NO_KEY: &str = "796c4422-1d94-102a-9d6d-00e0812d";
 
-/// What an iteration came to.
+/// The result of an iteration.
 #[derive(Debug)]
 pub struct Iteration {
     pub seconds_ns: u64,
@@ -29,14 +29,14 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     pub fn is_interrupted(&self) -> bool {
         let ended = self.measured.as_ref().map(|measured| measured.ended);
         ended == Some(Ended::Signal)
     }
 }
 
-/// What all clients do, with these keys.
+/// The work of all clients, with these keys.
 pub fn clients(program: &str, settings: &SlapSettings, keys: Vec<String>) -> Clients {
     let strict = settings.strict;
     let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
@@ -73,7 +73,7 @@ pub fn sql_mode(mode: &str) -> String {
     format!("SET sql_mode = '{}'", mode.replace('\'', "''"))
 }
 
-/// mysqlslap says so and goes on.
+/// mysqlslap prints the error and goes on.
 fn refusal(program: &str) -> OnRefusal {
     let program = program.to_owned();
     Arc::new(move |error| {
@@ -116,7 +116,7 @@ pub fn on_paper(clients: &Clients, count: u32, each: u64) {
     }
 }
 
-/// Runs the clients, each with so many statements.
+/// Runs the clients, each with `each` statements.
 ///
 /// # Errors
 /// A client failed, or the run could not be set up.

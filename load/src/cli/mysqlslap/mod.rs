@@ -63,7 +63,7 @@ enum SlapHalt {
     Failed(String),
     /// An option file is wrong.
     File(String),
-    /// The server refused what the control connection asked; the words say what that was.
+    /// The server refused a statement of the control connection; the text is that statement.
     Control(Box<(String, Failure)>),
     /// A client failed.
     Load(Failure),
@@ -104,7 +104,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     let options =
         arguments::parse(&words.words, words.from_files, strict).map_err(SlapHalt::Line)?;
     say_all(&options.warnings);
-    // The exact words were taken before anything was read, since they say how to read.
+    // The exact words were taken before anything was read, since they decide how to read.
     if options.is_on("strict-compat") {
         return Err(SlapHalt::Request(
             "say --strict-compat in these letters, on the command line, without a value".into(),
@@ -170,7 +170,7 @@ fn control(settings: &SlapSettings, target: &Target) -> Result<Control, SlapHalt
     })
 }
 
-/// Says what is wrong, and returns the exit code.
+/// Prints the error, and returns the exit code.
 fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
     match halt {
         SlapHalt::Line(refused) => {
@@ -218,8 +218,8 @@ fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
     }
 }
 
-/// A failure with its code, where it was, and what can be done about it; or only what the server
-/// said, as mysqlslap shows it.
+/// A failure with its code, its place and a hint; or only the server's message, as mysqlslap shows
+/// it.
 fn in_words(failure: &Failure, strict: bool) -> String {
     let (Some(code), Some(state)) = (failure.code, &failure.sqlstate) else {
         return one_line(&failure.message).into_owned();
@@ -230,7 +230,7 @@ fn in_words(failure: &Failure, strict: bool) -> String {
     if strict {
         return said.into_owned();
     }
-    // Of a client this is who it was.
+    // For a failed client, this hint names the client.
     let own = failure.hint.as_deref();
     let hint = failure::hint(code).filter(|hint| own != Some(*hint));
     let hints = own.into_iter().chain(hint);

@@ -1,9 +1,9 @@
 //! Reads an option file: groups of `name = value` lines.
 //!
-//! `#` and `;` begin comment lines, `#` behind a blank a comment at a line's end; a value may stand
-//! in quotes and have `\n \t \r \b \s \\ \" \'` in it.
+//! `#` and `;` begin comment lines; `#` behind a blank begins a comment at a line's end. A value
+//! may stand in quotes and have `\n \t \r \b \s \\ \" \'` in it.
 
-/// A line of a file that says something.
+/// A line of a file that is neither blank nor a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionLine {
     /// An option of a group, as a word of a command line: `--name` or `--name=value`.
@@ -14,7 +14,7 @@ pub enum OptionLine {
     IncludeFolder(String),
 }
 
-/// What is wrong, in a line that counts from 1.
+/// The error, with its line, which counts from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrongOptionFile {
     NoGroup(usize),
@@ -24,7 +24,7 @@ pub enum WrongOptionFile {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// An option in front of every group, or a group without its bracket.
+/// An option before the first group, or a group without its bracket.
 pub fn read(text: &str) -> Result<Vec<OptionLine>, WrongOptionFile> {
     let mut entries = Vec::new();
     let mut group: Option<&str> = None;
@@ -64,7 +64,7 @@ pub fn read(text: &str) -> Result<Vec<OptionLine>, WrongOptionFile> {
     Ok(entries)
 }
 
-/// The line up to a `#` that stands behind a blank and in no quotes.
+/// The line up to a `#` that follows a blank outside of quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';

@@ -14,16 +14,16 @@ pub struct SlapOption {
 pub enum Takes {
     /// Nothing: each time counts.
     Nothing,
-    /// On or off, on if it says neither.
+    /// On or off; on if neither is given.
     Switch,
     Text,
-    /// Text behind a `=`, or none.
+    /// Text after a `=`, or none.
     MaybeText,
     Number,
 }
 
 impl Takes {
-    /// What stands behind the option's letter in the same word is its value.
+    /// Text after the option's letter in the same word is its value.
     pub fn has_value_behind(self) -> bool {
         !matches!(self, Self::Nothing | Self::Switch)
     }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 /// Asks on the terminal, or on standard error and input where there is none.
 ///
 /// # Errors
-/// Nobody answers.
+/// No answer comes.
 pub fn ask() -> io::Result<String> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let mut line = String::new();
@@ -26,7 +26,7 @@ pub fn ask() -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// A terminal that does not show typed text, until this is dropped.
 struct Quiet<'t> {
     terminal: &'t File,
     before: Option<rustix::termios::Termios>,
@@ -39,7 +39,7 @@ impl<'t> Quiet<'t> {
         if let Some(before) = &before {
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHO);
-            // If it is refused the password is seen by whoever typed it.
+            // If the terminal refuses, the user sees the password while typing it.
             let _ = tcsetattr(terminal, OptionalActions::Flush, &quiet);
         }
         Self { terminal, before }

@@ -1,4 +1,4 @@
-//! How far an iteration is, on the last line of a terminal.
+//! The progress of an iteration, on the last line of a terminal.
 
 use crate::run::measured::Progress as Told;
 use std::io::{IsTerminal as _, Write as _};

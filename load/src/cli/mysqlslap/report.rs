@@ -24,7 +24,7 @@ macro_rules! line {
 pub struct Round {
     engine: Option<String>,
     clients: u32,
-    /// Statements of each client as they were asked for, where no time ends them.
+    /// Requested statements per client, if no time limit ends them.
     each: u64,
     times_ns: Vec<u64>,
     tally: Option<Tally>,
@@ -72,7 +72,7 @@ impl Round {
         ]
     }
 
-    /// Queries of a client in an iteration. Of those that a time ends as many as it answered.
+    /// Queries per client and iteration. With a time limit, those that were answered.
     fn each(&self, settings: &SlapSettings) -> u64 {
         let answered = self.tally.as_ref().map(|tally| tally.events());
         let clients = u64::from(self.clients) * self.times_ns.len() as u64;
@@ -110,7 +110,7 @@ impl Round {
         out
     }
 
-    /// What mysqlslap does not tell.
+    /// Results that mysqlslap does not report.
     fn more(&self, tally: &Tally, out: &mut String) {
         let answered = tally.events();
         let per_second = self.per_second(answered);
@@ -231,7 +231,7 @@ fn in_ms(times: &Latency) -> String {
     format!("50 % {p50:.3} ms, 95 % {p95:.3} ms, 99 % {p99:.3} ms, longest {max:.3} ms")
 }
 
-/// Where the figures go.
+/// The destinations of the figures.
 #[derive(Debug, Default)]
 pub struct Writers {
     csv: Option<Option<File>>,

@@ -18,7 +18,7 @@ use std::time::{Instant, SystemTime};
 
 /// The server's error for a schema that is there already.
 const SCHEMA_EXISTS: u16 = 1007;
-/// What is in the schema of this session, kind by kind.
+/// Queries for the contents of this session's schema, kind by kind.
 const CONTENTS: [(&str, &str); 4] = [
     (
         "table",
@@ -42,11 +42,11 @@ const MAKE_NOTHING: [&str; 12] = [
     "BEGIN", "COMMIT", "DELETE", "DO", "INSERT", "REPLACE", "ROLLBACK", "SELECT", "SET", "SHOW",
     "START", "UPDATE",
 ];
-/// So many names of others' things are told.
+/// At most this many names of others' objects are reported.
 const TOLD_MAX: usize = 3;
 
 pub struct Runner<'s> {
-    /// As it was called.
+    /// The name it was called by.
     pub program: &'s str,
     pub settings: &'s SlapSettings,
     pub control: Control,
@@ -57,7 +57,7 @@ pub struct Runner<'s> {
     pub made: MadeHere,
 }
 
-/// What this run has made on the server.
+/// Objects that this run has made on the server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MadeHere {
     Nothing,
@@ -71,12 +71,12 @@ impl Runner<'_> {
     /// Runs all of it.
     ///
     /// # Errors
-    /// The first thing that fails. A schema that was made here is dropped then too, if nobody else
+    /// The first thing that fails. A schema that was made here is dropped then too, unless others
     /// made something in it.
     pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
         if ended.is_err() && self.made != MadeHere::Nothing && !self.settings.strict {
-            // What failed is told, and not waited for: a statement may still run there.
+            // A failure is reported, not waited for: a statement may still run there.
             let _ = self.control.run("SET SESSION lock_wait_timeout = 5");
             if let Err(SlapHalt::Failed(words)) = self.drop_schema() {
                 remark(&words);
@@ -125,7 +125,7 @@ impl Runner<'_> {
             let iteration = match iteration {
                 Ok(iteration) => iteration,
                 Err(halt) => {
-                    // What was measured before is not lost.
+                    // Measurements before it are not lost.
                     if !settings.strict && number > 1 {
                         self.writers.write(settings, &round)?;
                     }
@@ -159,7 +159,7 @@ impl Runner<'_> {
         }
         self.stage("Generating primary key list\n");
         let keys = self.keys(engine)?;
-        // mysqlslap leaves what is written before and after the load uncommitted.
+        // mysqlslap leaves statements before and after the load uncommitted.
         if settings.commit_every > 0 && (settings.strict || matches!(self.control, Control::Paper))
         {
             self.say(AUTOCOMMIT_OFF)?;
@@ -201,7 +201,7 @@ impl Runner<'_> {
         self.stage("Loading Pre-data\n");
         let name = quoted(&settings.schema, settings.strict);
         let create = match !settings.strict && !settings.drops {
-            // --no-drop leaves it behind for the next iteration.
+            // --no-drop leaves it for the next iteration.
             true => format!("CREATE SCHEMA IF NOT EXISTS {name}"),
             false => format!("CREATE SCHEMA {name}"),
         };
@@ -253,8 +253,8 @@ impl Runner<'_> {
         Ok(all)
     }
 
-    /// What others make in the schema meanwhile can be told from what the statements of this run
-    /// make, if these make nothing.
+    /// Objects that others make in the schema meanwhile can be recognised if the statements of this
+    /// run make none.
     fn looks_before_dropping(&self) -> bool {
         let settings = self.settings;
         let asked = settings.texts.list.iter().map(|text| match text {
@@ -324,7 +324,7 @@ fn makes_nothing(sql: &str) -> bool {
     is_single && MAKE_NOTHING.contains(&first_word(sql).as_str())
 }
 
-/// Runs a shell command and goes on whatever comes of it.
+/// Runs a shell command, and goes on even if it fails.
 fn system(name: &str, command: Option<&str>) {
     let Some(command) = command else {
         return;

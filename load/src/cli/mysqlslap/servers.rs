@@ -13,10 +13,10 @@ use std::time::Duration;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const PORT: u16 = 3306;
 
-/// How to reach the server, without a schema.
+/// The server's address and options, without a schema.
 ///
 /// # Errors
-/// What cannot be meant, in words that name the option.
+/// Options that make no sense, as text that names the option.
 pub fn target(options: &SlapOptions, password: Option<String>) -> Result<Target, String> {
     let host = options.text("host").unwrap_or("localhost");
     let address = address(options, host)?;
@@ -55,7 +55,7 @@ fn address(options: &SlapOptions, host: &str) -> Result<Address, String> {
             options.text("protocol").unwrap_or_default()
         ));
     }
-    // A port or a socket on the command line says how; one of an option file does not.
+    // A port or a socket on the command line decides; one in an option file does not.
     let by_line = match options.last_on_line(&["port", "socket"]) {
         Some("port") if options.text("host").is_none() => Some(true),
         Some("socket") if host == "localhost" => Some(false),

@@ -8,13 +8,13 @@ use super::values::{
 };
 use crate::record::IgnoredErrors;
 
-/// What to do.
+/// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct SlapSettings {
-    /// As mysqlslap does, its faults included.
+    /// Like mysqlslap, its faults included.
     pub strict: bool,
     pub texts: Texts,
-    /// The type of the made-up load, as it was written.
+    /// The text of --auto-generate-sql-load-type.
     pub load_type: String,
     pub uses_keys: bool,
     pub schema: String,
@@ -36,7 +36,7 @@ pub struct SlapSettings {
     pub only_prints: bool,
     pub says: Says,
     pub duration_s: Option<f64>,
-    /// Statements a second of all clients together.
+    /// Statements per second of all clients together.
     pub rate: Option<u64>,
     pub prepares: bool,
     pub by_statement: bool,
@@ -44,19 +44,19 @@ pub struct SlapSettings {
     pub seed: Option<u64>,
 }
 
-/// How much each client runs.
+/// The work of each client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Each {
-    /// So many statements, whoever else runs.
+    /// Statements of each client, however many clients run.
     pub own: u64,
-    /// A share of so many statements.
+    /// Statements of all clients together.
     pub share_of: u64,
-    /// What the list counts, where there is no limit; 0: the list once.
+    /// Statements of the list, where there is no limit; 0: the list once.
     pub list: u64,
 }
 
 impl Each {
-    /// Statements of each of so many clients; 0: the list once.
+    /// Statements per client, with this number of clients; 0: the list once.
     pub fn of(&self, clients: u32) -> u64 {
         match self {
             Self { own: 1.., .. } => self.own,
@@ -66,11 +66,11 @@ impl Each {
     }
 }
 
-/// What is said, and where.
+/// The output, and where it goes.
 #[derive(Clone, Debug, Default)]
 pub struct Says {
     pub report: bool,
-    /// How often -v was given.
+    /// Number of times that -v was given.
     pub verbosity: u32,
     /// None: not asked for. Some(None): standard output.
     pub csv: Option<Option<String>>,
@@ -85,7 +85,7 @@ const COLUMNS_MAX: u64 = 4096;
 
 impl SlapSettings {
     /// # Errors
-    /// What is wrong, in words.
+    /// The wrong setting, as text.
     pub fn new(options: &SlapOptions, strict: bool) -> Result<Self, String> {
         let is_auto = options.is_on("auto-generate-sql");
         let number = |name: &str, other| options.number(name).unwrap_or(other);
@@ -163,7 +163,7 @@ impl SlapSettings {
         Ok(settings)
     }
 
-    /// What mysqlslap does something surprising about.
+    /// Refuses settings that have a surprising effect under mysqlslap.
     fn check(&self) -> Result<(), String> {
         if self.iterations == 0 {
             return Err("--iterations=0: there is nothing to do; say 1 or more".to_owned());

@@ -7,8 +7,8 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     pub statements: Vec<String>,
-    /// How many statements a client without a limit runs: as many as there are, but for what
-    /// [`as_mysqlslap`] says.
+    /// Number of statements that a client without a limit runs: one for each statement, unless
+    /// [`as_mysqlslap`] counts more.
     pub count: u64,
 }
 
@@ -26,8 +26,8 @@ impl fmt::Display for Unterminated {
     }
 }
 
-/// Splits at each delimiter outside of quotes and comments. What is blank, or only a comment, is
-/// no statement.
+/// Splits at each delimiter outside of quotes and comments. A part that is blank, or only a
+/// comment, is not a statement.
 ///
 /// # Errors
 /// A quote or a comment has no end.
@@ -77,9 +77,9 @@ pub fn split(text: &str, delimiter: &str) -> Result<Split, Unterminated> {
     Ok(Split { statements, count })
 }
 
-/// Splits as mysqlslap does: at the delimiter's first character wherever it stands, one blank after
-/// it is passed over, and an empty statement ends the list. Those behind it are still counted, and
-/// the list is begun again to reach that count.
+/// Splits as mysqlslap does: at the delimiter's first character, anywhere. One blank after it is
+/// passed over, and an empty statement ends the list. Those behind it are still counted, and the
+/// list is begun again to reach that count.
 pub fn as_mysqlslap(text: &str, delimiter: &str) -> Split {
     let Some(delimiter) = delimiter.chars().next() else {
         return Split {
@@ -107,7 +107,7 @@ pub fn as_mysqlslap(text: &str, delimiter: &str) -> Split {
     }
 }
 
-/// How long the quoted part is that begins here, with its quotes. A quote inside is doubled or
+/// Length of the quoted part that begins here, with its quotes. A quote inside is doubled or
 /// follows a backslash.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().skip(1).peekable();

@@ -1,4 +1,4 @@
-//! Words that belong to no option: which, and what was meant.
+//! Words that belong to no option: which, and what the user meant.
 
 use super::arguments::{is_known, maybe_text, secret_in};
 use crate::cli::secrets;

@@ -10,13 +10,13 @@ use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::path::Path;
 
-/// What is run when.
+/// The statements to run, by phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub create: Vec<String>,
     pub pre: Vec<String>,
     pub list: Vec<Text>,
-    /// How many statements of the list a client without a limit runs; 0: all of them, once.
+    /// Number of statements of the list that a client without a limit runs; 0: all of them, once.
     pub count: u64,
     pub post: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub struct Texts {
 /// Reads all of them.
 ///
 /// # Errors
-/// What is wrong with which option.
+/// The wrong option, and what about it is wrong.
 pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
     let delimiter = options.text("delimiter").unwrap_or("\n");
     if delimiter.is_empty() {
@@ -76,7 +76,7 @@ pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<
     Ok(texts)
 }
 
-/// What a file holds, if there is one of this name; else the words themselves.
+/// The content of the file, if there is one of this name; else the words themselves.
 fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), String> {
     let path = Path::new(given);
     let Ok(facts) = std::fs::metadata(path) else {
@@ -98,7 +98,7 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
         });
     }
     let mut bytes = Vec::new();
-    // mysqlslap wants to write to it as well.
+    // mysqlslap also needs to write to it.
     let file = OpenOptions::new().read(true).write(strict).open(path);
     let got = file.and_then(|mut file| file.read_to_end(&mut bytes));
     got.map_err(|error| match strict {

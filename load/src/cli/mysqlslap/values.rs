@@ -15,7 +15,7 @@ pub struct EngineGiven {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Concurrency {
     List(Vec<u32>),
-    /// 1, 2, 3, and so on: what mysqlslap makes of a list that begins with no number.
+    /// 1, 2, 3, and so on: mysqlslap's reading of a list that does not begin with a number.
     Endless,
 }
 
@@ -43,7 +43,7 @@ pub fn load_of(text: &str, strict: bool) -> Result<LoadType, String> {
     }
 }
 
-/// `N` or `N:1`: how many columns, and whether each has an index.
+/// `N` or `N:1`: the number of columns, and whether each has an index.
 pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, bool), String> {
     let Some(text) = options.text(name) else {
         return Ok((1, false));
@@ -51,7 +51,7 @@ pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, 
     let (count, index) = text.split_once(':').unwrap_or((text, "0"));
     let wrong = || format!("--{name}={text}: say a number of columns up to 4000, or N:1 to index");
     match strict {
-        // Only the first of a comma list is used, and what is no number is none.
+        // Only the first of a comma list is used, and text that is not a number counts as 0.
         true => {
             let index = index.split(',').next().unwrap_or_default();
             Ok((leading_number(count), leading_number(index) > 0))
@@ -83,7 +83,7 @@ pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
         )
     };
     let clients: Result<Vec<u32>, String> = match strict {
-        // The list ends before the first that is no number, or 0.
+        // The list ends before the first that is 0 or not a number.
         true => items
             .map(leading_number)
             .take_while(|clients| *clients > 0)
@@ -121,7 +121,7 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGive
                 "--engine={list}: there is an engine without a name"
             ));
         }
-        // Nothing behind the last comma is an engine that is not named.
+        // An empty last item means an engine that is not named.
         let is_nothing = item.is_empty() && place + 1 == items.len();
         Ok((!is_nothing).then(|| EngineGiven {
             name: name.to_owned(),

@@ -6,7 +6,7 @@ use crate::plan::{Arrival, DEPTH_MAX, HOSTS_MAX, LOOK_READS_MAX, Load, Plan, Sli
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
 const ARMS_MAX: u64 = 64;
-/// Events a second that no host can send.
+/// Events per second that no host can send.
 const RATE_MAX: f64 = 1e9;
 const INTERVAL_S_MIN: f64 = 0.01;
 

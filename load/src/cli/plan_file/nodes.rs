@@ -13,7 +13,7 @@ const NODES_MAX: usize = 1000;
 /// Which node an event asks.
 ///
 /// # Errors
-/// What the plan cannot mean by its nodes, in words that name the path.
+/// Nodes that make no sense, as text that names the path.
 pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
     let nodes = &plan.nodes;
     if nodes.is_empty() {

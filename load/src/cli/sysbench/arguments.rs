@@ -21,7 +21,7 @@ pub struct CommandLine {
 pub struct Given {
     pub name: String,
     pub value: Option<String>,
-    /// As it was written.
+    /// The whole word on the command line.
     pub text: String,
 }
 
@@ -47,7 +47,7 @@ pub type Wrong = String;
 
 impl CommandLine {
     /// # Errors
-    /// The third word that is no option.
+    /// The third word that is not an option.
     pub fn parse(arguments: &[String]) -> Result<Self, Wrong> {
         let mut line = Self::default();
         for argument in arguments {
@@ -72,14 +72,14 @@ impl CommandLine {
         self.given.iter().rev().find(|given| given.name == name)
     }
 
-    /// True where a switch is on; a value that is none counts as on, and is refused later.
+    /// True where a switch is on; an invalid value counts as on, and is refused later.
     pub fn is_on(&self, name: &str) -> bool {
         self.last(name).is_some_and(|given| {
             parse(OptionType::Bool, given.value.as_deref()) != Ok(OptionValue::Bool(false))
         })
     }
 
-    /// Whose options are spoken.
+    /// The version whose options are used.
     ///
     /// # Errors
     /// A version that is neither.
@@ -94,7 +94,7 @@ impl CommandLine {
         }
     }
 
-    /// Puts the options of a file in front of those given: the command line wins.
+    /// Inserts the options of a file before those given: the command line wins.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -138,19 +138,19 @@ fn unquoted(value: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(value)
 }
 
-/// What an option was given that is no value for it.
+/// An option's value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Said before anything else.
+    /// Printed before everything else.
     Number(Wrong),
-    /// Said after the header, as an option that is not known.
+    /// Printed after the header, as an option that is not known.
     Option(Wrong),
 }
 
-/// Values of all options that are no script's, and the options that nobody knows yet.
+/// Values of all options that do not belong to scripts, and the options still unknown.
 ///
 /// # Errors
-/// The first number that is none. A wrong switch is refused later, with unknown options.
+/// The first number that is not valid. A wrong switch is refused later, with unknown options.
 pub fn read_known(
     line: &CommandLine,
     compat: Compat,
@@ -195,7 +195,7 @@ pub fn invalid_option(given: &Given, compat: Compat) -> Wrong {
 }
 
 /// The byte of a word at which a password begins; the word's length if the password is not in it.
-/// An option that is no password in any version is none; of others the name tells.
+/// An option that is not a password in any version has none; for others the name decides.
 pub fn secret_in(word: &str) -> Option<usize> {
     let body = word.trim_start_matches('-');
     let dashes = word.len() - body.len();
@@ -216,7 +216,7 @@ pub fn secret_in(word: &str) -> Option<usize> {
     }
 }
 
-/// Words without the passwords that stood alone behind their option.
+/// Words without the passwords that follow their option as a separate word.
 pub fn hidden(words: &str, arguments: &[String]) -> String {
     let places = secrets::places(arguments, secret_in).into_iter();
     let alone = places.filter(|(_, begins)| *begins == 0);

@@ -1,4 +1,4 @@
-//! The books of a run: what was counted and recorded since the last report of each kind.
+//! The books of a run: its counts and records since the last report of each kind.
 
 use crate::cli::output::ratio;
 use crate::record::{Counter, Latency, Reading};
@@ -7,7 +7,7 @@ use crate::record::{Counter, Latency, Reading};
 #[derive(Clone, Debug)]
 pub struct ReportFigures {
     pub threads: Vec<Reading>,
-    /// Of all threads together.
+    /// Sum of all threads.
     pub sum: Reading,
     pub latency: Latency,
     pub interval_s: f64,
@@ -30,7 +30,7 @@ impl ReportFigures {
         }
     }
 
-    /// Adds the stretch behind this one.
+    /// Adds the stretch after this one.
     pub fn go_on(&mut self, next: &Self) {
         for (ours, theirs) in self.threads.iter_mut().zip(&next.threads) {
             ours.go_on(theirs);
@@ -71,7 +71,7 @@ impl ReportFigures {
     }
 }
 
-/// What one kind of report has not told yet.
+/// The figures that one kind of report has not printed yet.
 #[derive(Clone, Debug, Default)]
 struct Page {
     threads: Vec<Reading>,
@@ -79,11 +79,11 @@ struct Page {
     since_s: f64,
 }
 
-/// The books. What the run tells goes on every page, so reports of one kind never disturb those of
-/// another.
+/// The books. Each figure of the run goes on every page, so the kinds of report never disturb each
+/// other.
 #[derive(Debug)]
 pub struct ReportBooks {
-    /// What each thread had counted when the run told of it last, and when that was, in seconds
+    /// The counts of each thread in the run's last report, and the time of that report, in seconds
     /// since the load began or the warm-up ended.
     counted: Vec<Reading>,
     now_s: f64,
@@ -109,7 +109,7 @@ impl ReportBooks {
         }
     }
 
-    /// The warm-up is over. What it counted is in no report.
+    /// The warm-up is over. Its counts are in no report.
     pub fn begin(&mut self, counts: &[(u32, Reading)]) {
         for (thread, reading) in counts {
             if let Some(counted) = self.counted.get_mut(*thread as usize) {
@@ -118,8 +118,8 @@ impl ReportBooks {
         }
     }
 
-    /// Takes what the threads have counted by `end_s`, the times of the events that were recorded
-    /// since, and how many events were due and had not begun.
+    /// Takes the threads' counts by `end_s`, the times of the events that were recorded since, and
+    /// the number of due events that had not begun.
     pub fn take(&mut self, end_s: f64, counts: &[(u32, Reading)], since: &Latency, queue: u64) {
         self.now_s = end_s;
         self.queue_length = queue;
@@ -149,7 +149,7 @@ impl ReportBooks {
         self.figures(page)
     }
 
-    /// What was counted since the last checkpoint; the next begins now.
+    /// The counts since the last checkpoint; the next begins now.
     pub fn checkpoint(&mut self) -> ReportFigures {
         let empty = self.empty();
         let page = std::mem::replace(&mut self.checkpoint, empty);

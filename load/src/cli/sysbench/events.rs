@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A queue of more than one such part of a second's events is no chance of the last moment.
+/// A queue longer than this part of a second's events is not just chance at the last moment.
 const OVERLOAD_OF_RATE: u64 = 10;
 /// A report hook has the drain time, and at least this.
 const HOOK_TIME_MIN: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub fn serve(
     servers: Servers,
 ) -> Result<u8, Halt> {
     let raised = |error: ScriptError| Halt::Fatal(error.0);
-    // What cannot be looked at now cannot be called later either.
+    // A hook that cannot be looked up now cannot be called later either.
     main.has_hook(CUMULATIVE).map_err(raised)?;
     if !main.has_function("event").map_err(raised)? {
         let name = run.script.short_name();
@@ -158,7 +158,7 @@ fn total_s(run: &Run, opened: Instant, closed: Instant) -> f64 {
     end.saturating_duration_since(opened).as_secs_f64()
 }
 
-/// How long the events took that a tally has.
+/// The times of a tally's events.
 fn times_of(tally: &Tally) -> Cow<'_, Latency> {
     let kind = tally.kinds.first();
     kind.map_or_else(Cow::default, |kind| Cow::Borrowed(&kind.response))
@@ -179,7 +179,7 @@ fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Report
     drop(limit);
     // A server that lets all threads wait lets the script's end wait too.
     let limit = hangs.then(|| give_up_after(run, settings, "done"));
-    // A failure of done() is said, and changes nothing any more.
+    // A failure of done() is reported, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
     drop(limit);
     let waiting = whole.queue_length;
@@ -283,8 +283,8 @@ fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
             .iter()
             .map(|second| nanoseconds(Duration::from_secs(*second)))
             .collect(),
-        // It looks at no server first: a script may connect to nothing at all, and says itself if
-        // it cannot.
+        // It checks no server first: a script may connect to nothing at all, and reports an error
+        // itself if it cannot.
         ..Setup::new(Several::one(arm), settings.threads)
     };
     Job {
@@ -320,7 +320,7 @@ fn after_forced_shutdown(
     let fire = move || {
         run.log
             .fatal("The --max-time limit has expired, forcing shutdown...\n");
-        // Those that hang have told nothing since.
+        // Hanging threads have reported nothing since.
         let counts = run.figures.read();
         let unfinished: u32 = counts.iter().map(|(_, thread)| thread.in_event).sum();
         run.log.notice(&format!(
@@ -332,7 +332,7 @@ fn after_forced_shutdown(
             books.take(now_s, &counts, &Latency::new(), 0);
             books.checkpoint()
         };
-        // The script's own report belongs to a state that another thread is in.
+        // The script's own report belongs to a state that a different thread is in.
         reporter.say_whole(&figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };

@@ -1,4 +1,4 @@
-//! What contend adds to a report, in files of its own: everything as JSON, histograms as a log.
+//! contend's additions to a report, in files of its own: everything as JSON, histograms as a log.
 
 use super::books::ReportFigures;
 use super::settings::Settings;
@@ -28,7 +28,7 @@ pub struct Extras {
 struct Document<'a> {
     version: u32,
     program_version: &'a str,
-    /// The script as it was named.
+    /// The script's name on the command line.
     script: Option<&'a str>,
     threads: u32,
     seed: u64,

@@ -5,7 +5,7 @@ use crate::lua::options::{Declared, OptionType};
 use crate::lua::run::Compat;
 use std::fmt::Write as _;
 
-/// What `--help` prints.
+/// The output of `--help`.
 pub fn usage(compat: Compat) -> String {
     let mut text = String::from(
         "Usage:\n  sysbench [options]... [testname] [command]\n\n\
@@ -45,7 +45,7 @@ pub fn script_options(declared: &[Declared]) -> String {
     listed(&rows.collect::<Vec<_>>())
 }
 
-/// What an option looks like, its help, its default.
+/// An option's form, its help, its default.
 type HelpRow<'a> = (String, &'a str, Option<&'a str>);
 
 fn signature(name: &str, kind: OptionType) -> String {

@@ -1,4 +1,4 @@
-//! What helps somebody whose command line came to nothing.
+//! Hints for a user whose command line failed.
 
 use super::table;
 use crate::cli::nearest::nearest_of;

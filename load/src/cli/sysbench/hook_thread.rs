@@ -1,4 +1,4 @@
-//! Hooks that report while a run goes on, each on a thread of its own: one that waits or computes
+//! Hooks that report while a run goes on, each on a thread of its own. One that waits or computes
 //! holds up neither the run nor its end.
 
 use super::books::ReportFigures;
@@ -22,8 +22,8 @@ pub struct HookThread {
 }
 
 impl HookThread {
-    /// `call` calls the hook in the thread's own state. With `merges`, what falls due meanwhile is
-    /// one report, as under sysbench. None if the thread cannot be had, which is said.
+    /// `call` calls the hook in the thread's own state. With `merges`, all that falls due meanwhile
+    /// is one report, as under sysbench. None, with a message, if no thread can be started.
     pub fn start(
         run: &Arc<Run>,
         servers: &Servers,
@@ -76,13 +76,13 @@ impl HookThread {
         if self.ended.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
             return false;
         }
-        // A panic was said by the thread itself.
+        // The thread itself has reported a panic.
         let _ = self.thread.join();
         true
     }
 }
 
-/// A state for hooks: the script in it, its thread number behind those of the workers.
+/// A state for hooks: the script in it, its thread number after those of the workers.
 fn report_state(run: &Arc<Run>, servers: &Servers) -> Option<State> {
     let made = || -> Result<State, ScriptError> {
         let state = super::state(run, run.figures.threads.len() as u32, servers)?;

@@ -46,14 +46,14 @@ pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_FORCED: u8 = 2;
 const READ_OPTIONS: &str = "sysbench.cmdline.read_cmdline_options";
 
-/// Why a command line came to nothing, and where that is said.
+/// Why a command line failed, and where that is reported.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// Words for standard error: the command line is wrong.
     Usage(String),
     /// A fatal message.
     Fatal(String),
-    /// It was said already.
+    /// It was reported already.
     Said,
     /// One of these, and what helps.
     Hinted(Box<Halt>, String),
@@ -189,7 +189,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
     command::serve(&run, &settings, servers, &unknown)
 }
 
-/// From now on the end of the process that a script brings about is said.
+/// From now on, if a script brings the process down, a message is printed.
 fn arm_last_words(script: &str) {
     let line = |words: &str| vec![(1, format!("FATAL: {script}: {words}\n").into_bytes())];
     LastWords {
@@ -199,7 +199,7 @@ fn arm_last_words(script: &str) {
     .arm();
 }
 
-/// What `--rate` and `--events` say.
+/// The dispenser for `--rate` and `--events`.
 fn dispenser(settings: &Settings, seed: u64) -> Dispenser {
     let schedule = (settings.rate > 0).then(|| Schedule::of_rate(settings.rate, seed));
     Dispenser::new(schedule, (settings.events > 0).then_some(settings.events))
@@ -226,7 +226,7 @@ fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Give
     unknown
 }
 
-/// Parsers in the wild know no comma here.
+/// Existing parsers expect no comma here.
 fn say_header(log: &Log, compat: Compat) {
     log.notice(&format!(
         "sysbench {} (contend-load {} using bundled LuaJIT {})\n",
@@ -236,7 +236,7 @@ fn say_header(log: &Log, compat: Compat) {
     ));
 }
 
-/// Gives the options that nobody knew to the script: by what it declares, or as text.
+/// Gives unknown options to the script: by what it declares, or as text.
 pub(crate) fn settle_options(
     run: &Run,
     state: &State,
@@ -286,7 +286,7 @@ fn read_declared(
             let words = format!("option '{name}': its default is no value of its type");
             return Err(Halt::Fatal(words));
         };
-        // A file that nobody named is no value.
+        // A file that was not named is not a value.
         if option.default.is_some() || option.kind != OptionType::File {
             options.set(&option.name, value);
         }
@@ -312,13 +312,13 @@ fn read_declared(
     Ok(())
 }
 
-/// A state beside those of the events, with the interface in it; it waits by blocking.
+/// A state in addition to those of the events, with the interface in it; it waits by blocking.
 fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, ScriptError> {
     let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
     State::new(Arc::clone(run), number, Box::new(io))
 }
 
-/// A function of the script failed: says so.
+/// Reports that a function of the script failed.
 pub(crate) fn fatal(run: &Run, function: &str, error: &ScriptError) -> Halt {
     crate::lua::thread::say_failed(run, function, error);
     Halt::Said

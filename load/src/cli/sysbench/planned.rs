@@ -24,7 +24,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What is wrong with a plan's script.
+/// An error of a plan's script.
 pub fn in_script(error: impl Display) -> String {
     format!("workload.script: {error}")
 }
@@ -40,11 +40,11 @@ pub struct Planned {
 }
 
 /// Reads the script of a plan, runs its body, and gives it its options. The paths in the plan must
-/// be absolute: the folder of a script that is not bundled becomes the current one, so that the
+/// be absolute. The folder of a script that is not bundled becomes the current one, so that the
 /// script finds its modules and data there.
 ///
 /// # Errors
-/// What is wrong, in words that name the path in the plan.
+/// The error, as text that names the path in the plan.
 pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
     let unsaid = |error: std::io::Error| error.to_string();
@@ -192,7 +192,7 @@ fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".lua")
 }
 
-/// What the plan says of server, load and errors, as options of sysbench.
+/// The plan's server, load and error rules, as options of sysbench.
 fn words_of(plan: &Plan) -> Vec<Given> {
     let mut words = vec![
         word("threads", plan.load.connections),
@@ -264,8 +264,8 @@ fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
     words.filter(|word| asks(&word.name)).collect()
 }
 
-/// Refuses options of sysbench that the plan says elsewhere, whichever version has them, and values
-/// that an option cannot have.
+/// Refuses options of sysbench, of any version, that the plan sets elsewhere, and values that an
+/// option cannot have.
 fn check_known(given: &[Given], compat: Compat) -> Result<(), String> {
     for option in given {
         let name = option.name.as_str();

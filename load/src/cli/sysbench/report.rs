@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const MS_PER_NS: f64 = 1e-6;
 const S_PER_NS: f64 = 1e-9;
 
-/// What is shown beside the figures.
+/// The columns of a report besides the figures.
 #[derive(Clone, Debug)]
 pub struct Form {
     pub compat: Compat,
@@ -64,7 +64,7 @@ pub fn histogram(latency: &Latency) -> String {
     )
 }
 
-/// The whole report, without the line end behind it.
+/// The whole report, without the line end after it.
 pub fn cumulative(form: &Form, figures: &ReportFigures) -> String {
     let mut text = String::new();
     if form.sql {

@@ -9,7 +9,7 @@ use std::io::Read as _;
 /// Longest script that is read: anything longer was named by mistake.
 const SOURCE_BYTES_MAX: u64 = 64 << 20;
 
-/// What a name stands for.
+/// The result of looking up a name.
 #[derive(Debug)]
 pub enum Found {
     Script(LoadedScript),
@@ -19,7 +19,7 @@ pub enum Found {
     Missing(String),
 }
 
-/// As sysbench looks: a built-in test, a file, a module.
+/// Searches like sysbench: a built-in test, a file, a module.
 pub fn find(name: Option<&str>) -> Found {
     let Some(name) = name.filter(|name| *name != "-") else {
         return from_stdin();

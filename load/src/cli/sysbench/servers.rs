@@ -64,7 +64,7 @@ fn is_none(item: &str) -> bool {
     matches!(item, "none" | "none0")
 }
 
-/// How to reach the servers of the database settings.
+/// Addresses and options of the servers in the database settings.
 ///
 /// # Errors
 /// TLS settings that cannot work.
@@ -75,7 +75,7 @@ pub fn servers(
 ) -> Result<Servers, Wrong> {
     let address = |endpoint: &Endpoint| match endpoint {
         Endpoint::Socket(path) => Address::Unix(path.clone()),
-        // Said when somebody wants to connect to it: a script may not.
+        // Reported when a script wants to connect to it: a script may not.
         Endpoint::Host { host, port } => {
             Address::of_host(host, *port).unwrap_or_else(|error| Address::Unknown {
                 host: host.clone(),

@@ -1,4 +1,4 @@
-//! What the options mean: checked values for the parts of a run.
+//! The options as checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
 use crate::lua::options::{OptionValue, ScriptOptions, normal_name};
@@ -8,7 +8,7 @@ use crate::random::Shape;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How events are run and reported.
+/// Settings for running and reporting events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub threads: u32,
@@ -45,8 +45,8 @@ pub enum OsThreads {
 }
 
 impl OsThreads {
-    /// Whether each thread of the script needs a thread of the operating system: the options ask
-    /// for it, or the script calls functions that may block without the event loop's knowledge.
+    /// Whether each thread of the script needs an operating-system thread. The options ask for it,
+    /// or the script calls functions that may block without the event loop's knowledge.
     pub fn are_wanted(self, run: &Run) -> bool {
         match self {
             Self::On => true,
@@ -85,7 +85,7 @@ impl Settings {
         let rate = u64::try_from(rate).map_err(|_| format!("Invalid value for --rate: {rate}."))?;
         let time = match options.int("time") {
             0 => None,
-            // A negative time is over before it begins, as it is for sysbench.
+            // A negative time is over before it begins, as under sysbench.
             time => Some(Duration::from_secs(time.max(0) as u64)),
         };
         Ok(Self {
@@ -201,7 +201,7 @@ fn forced_shutdown(text: &str, time: Option<Duration>) -> Result<Option<Duration
     Ok(time.map(|_| Duration::from_secs(seconds + after)))
 }
 
-/// How scripts draw; an error is a fatal message.
+/// Random distributions of scripts; an error is a fatal message.
 pub fn draws(options: &ScriptOptions, compat: Compat) -> Result<Draws, Wrong> {
     let name = options.text("rand_type");
     let part = |name: &str, default: i64| match options.get(name) {
@@ -263,14 +263,14 @@ fn now_ns() -> u64 {
     since.map_or(1, |time| time.as_nanos() as u64)
 }
 
-/// Options of earlier days stand for those of today; a warning for each.
+/// Deprecated options set today's ones; a warning for each.
 pub fn take_deprecated(line: &mut CommandLine, options: &mut ScriptOptions) -> Vec<String> {
     let mut warnings = Vec::new();
     for (old, new) in super::table::DEPRECATED {
         let Some(value) = options.get(old).cloned() else {
             continue;
         };
-        // One that says what holds anyway is passed over.
+        // One that sets the default anyway is passed over.
         if line.last(old).is_none() || value == OptionValue::Int(i64::from(old == "num_threads")) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The options that are no script's: names, kinds, defaults, whose they are, help.
+//! The options that do not belong to scripts: names, kinds, defaults, whose they are, help.
 
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::run::Compat;
@@ -17,10 +17,10 @@ pub struct Known {
     pub in_plan: InPlan,
 }
 
-/// What a plan has for an option.
+/// Whether a plan may have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlan {
-    /// It may stand among the options of the script.
+    /// It may be among the options of the script.
     Open,
     /// Nothing: why it is refused there.
     Said(&'static str),
@@ -29,7 +29,7 @@ pub enum InPlan {
 const SERVER: InPlan = Said("the server that is measured says it");
 const NOTHING: InPlan = Said("it has no meaning for the workload of a plan");
 
-/// Which versions know an option.
+/// The versions that have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     Both,
@@ -65,7 +65,7 @@ const fn known(
 }
 
 impl Known {
-    /// True where this version, or contend, knows the option.
+    /// True where this version, or contend, has the option.
     pub fn is_of(&self, compat: Compat) -> bool {
         match self.whose {
             Whose::Both | Whose::Ours => true,
@@ -151,7 +151,7 @@ pub const GROUPS: &[Group] = &[
     ] },
 ];
 
-/// Old names, and what they stand for.
+/// Old names, and their new ones.
 pub const DEPRECATED: [(&str, &str); 4] = [
     ("num_threads", "threads"),
     ("max_requests", "events"),

@@ -23,7 +23,7 @@ pub const CUMULATIVE: &CStr = c"report_cumulative";
 /// Numbers that a hook is called with, by their names.
 type HookNumbers = Vec<(&'static str, f64)>;
 
-/// What reporters share.
+/// State that all reporters share.
 #[derive(Debug)]
 pub struct Reporter {
     run: Arc<Run>,
@@ -57,7 +57,7 @@ impl Reporter {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The form of reports: whether there is SQL is known once somebody asked for a driver.
+    /// The form of reports: whether there is SQL is known once the script asked for a driver.
     pub fn form(&self) -> Form {
         Form {
             sql: self.run.database.is_used(),
@@ -97,7 +97,7 @@ impl Reporter {
         self.say_whole(figures);
     }
 
-    /// That it fails is said, and noted where a whole report is missing then.
+    /// Calls the hook. A failure is reported, and noted if a whole report is missing then.
     fn call_hook(&self, state: &State, hook: &CStr, numbers: &HookNumbers) {
         if let Err(error) = state.call_hook(hook, numbers) {
             thread::say_failed(&self.run, &hook.to_string_lossy(), &error);
@@ -117,7 +117,7 @@ impl Reporter {
     }
 }
 
-/// True where the script has set a hook. That it cannot be looked at any more is said.
+/// True where the script has set a hook. A failed look-up is reported.
 fn has_hook(state: &State, run: &Run, hook: &CStr) -> bool {
     state.has_hook(hook).unwrap_or_else(|error| {
         thread::say_failed(run, &hook.to_string_lossy(), &error);
@@ -144,7 +144,7 @@ fn common_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
 fn interval_numbers(form: &Form, figures: &ReportFigures) -> HookNumbers {
     let mut numbers = common_numbers(form, figures);
     numbers.push(("queue_length", figures.queue_length as f64));
-    // Without a rate nobody counts those, says sysbench.
+    // Without a rate these are not counted, as under sysbench.
     let concurrency = if form.rate { figures.sum.in_event } else { 0 };
     numbers.push(("concurrency", concurrency.into()));
     numbers
@@ -167,7 +167,7 @@ pub struct DueReports<'a> {
     next_s: f64,
     /// In seconds, those to come.
     checkpoints: VecDeque<u64>,
-    /// Where the hooks run that the script has set.
+    /// The threads of the hooks that the script has set.
     intermediate: Option<HookThread>,
     cumulative: Option<HookThread>,
 }
@@ -204,7 +204,7 @@ impl<'a> DueReports<'a> {
         }
     }
 
-    /// The run has told of an interval that ended now: says what is due.
+    /// Handles an interval of the run that ended now: prints the reports that are due.
     pub fn interval_ended(&mut self, now_s: f64) {
         let now_s = now_s + SAME_S;
         if self.every_s > 0.0 && self.next_s <= now_s {
@@ -221,14 +221,14 @@ impl<'a> DueReports<'a> {
         if self.checkpoints.is_empty()
             && let Some(hook) = &mut self.cumulative
         {
-            // As under sysbench: what its end has to say comes after the last checkpoint.
+            // As under sysbench: the output of its end comes after the last checkpoint.
             hook.close();
         }
     }
 
     /// Waits for the hooks that are being called; those that have not come back by `limit` are
-    /// given up. The end of a hook's state may close what the hook has opened, and no other report
-    /// may come before that.
+    /// given up. The end of a hook's state may close what the hook has opened; further reports must
+    /// wait until then.
     pub fn end(self, limit: Instant) {
         let hooks = [
             (INTERMEDIATE, self.intermediate),

@@ -8,7 +8,7 @@ use crate::talk::failure;
 use crate::workload::Workload;
 use std::borrow::Cow;
 
-/// What each node was asked.
+/// The requests of each node.
 pub(super) fn of_nodes(names: &[String], measured: &Measured) -> Vec<NodeFigures> {
     let tallies = names.iter().zip(&measured.tally.nodes);
     let servers = measured.node_servers.iter().cloned();

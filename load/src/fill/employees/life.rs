@@ -1,8 +1,8 @@
-//! The working life of each employee, from the seed and his number alone, so that all tables tell
-//! of the same one.
+//! The working life of each employee, from the seed and his number alone, so that all tables agree
+//! on it.
 //!
-//! Totals are exact, whatever the seed: how many employees have so many salaries, titles and
-//! departments is fixed, and a permutation says who they are.
+//! Totals are exact for every seed: the numbers of employees per count of salaries, titles and
+//! departments are fixed. A permutation chooses the employees.
 
 use super::calendar::{Day, FOREVER, day};
 use super::names::{AAMODT, FIRST_NAMES, OTHER_LAST_NAMES, first, last};
@@ -10,7 +10,7 @@ use crate::random::{Permutation, Stream};
 
 /// Employees of the sample database at its full size.
 pub const FULL: u64 = 300_024;
-/// How many of them have 1, 2, … 18 salaries: 2,844,047 in all.
+/// Numbers of them with 1, 2, … 18 salaries: 2,844,047 in all.
 const WITH_SALARIES: [u64; 18] = {
     let mut with = [16_668; 18];
     with[0] = 17_041;
@@ -18,13 +18,13 @@ const WITH_SALARIES: [u64; 18] = {
     with[17] = 16_305;
     with
 };
-/// How many of them have 2 and 3 titles: 443,308 titles in all.
+/// Numbers of them with 2 and 3 titles: 443,308 titles in all.
 const WITH_TWO_TITLES: u64 = 116_716;
 const WITH_THREE_TITLES: u64 = 13_284;
-/// How many have been in two departments: 331,603 in all.
+/// Number of them with two departments: 331,603 in all.
 const WITH_TWO_DEPARTMENTS: u64 = 31_579;
 const AAMODTS: u64 = 205;
-/// Only who has at least so many salaries changes title or department.
+/// Only employees with at least this number of salaries change title or department.
 const SALARIES_BEFORE_CHANGE: usize = 3;
 
 /// Managers that each of the nine departments has had, one after the other.
@@ -41,7 +41,7 @@ pub const DEPARTMENTS: [&str; 9] = [
     "Research",
     "Sales",
 ];
-/// Of each 20 employees, who begins where.
+/// The first department of an employee is drawn from these, each equally likely.
 const BEGINS_IN: [u8; 20] = [1, 1, 1, 1, 1, 5, 5, 5, 5, 5, 8, 8, 8, 0, 7, 4, 6, 3, 2, 0];
 const CAREERS: [[&str; 3]; 3] = [
     ["Assistant Engineer", "Engineer", "Senior Engineer"],
@@ -54,7 +54,7 @@ const FOUNDED: Day = day(1985, 1, 1);
 const TODAY: Day = day(2002, 8, 1);
 const BORN: (Day, Day) = (day(1952, 2, 1), day(1965, 2, 1));
 
-/// One stretch of time, and what was so.
+/// A fact, and the stretch of time for which it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch<T> {
     pub what: T,
@@ -77,7 +77,7 @@ pub struct People {
     managers: Vec<Manager>,
 }
 
-/// One who was at the head of a department.
+/// A former or present head of a department.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manager {
     /// His number among the employees, from 0.
@@ -92,11 +92,11 @@ pub struct Life {
     pub hired: Day,
     /// When he left; [`FOREVER`] if he is still there.
     left: Day,
-    /// How many salaries he has had, a year each.
+    /// Number of his salaries, one per year.
     pub salaries: u64,
     titles: u64,
     moved: bool,
-    /// Where he must begin.
+    /// The department in which he must begin.
     begins_in: Option<u8>,
     is_aamodt: bool,
 }
@@ -217,17 +217,17 @@ impl People {
     }
 }
 
-/// The share of a number at full size, for so many employees.
+/// The share of a number at full size, for `count` employees.
 fn of_full(full: u64, count: u64) -> u64 {
     (u128::from(full) * u128::from(count) / u128::from(FULL)) as u64
 }
 
-/// When one with so many yearly salaries was hired, and when he left.
+/// When an employee with `salaries` yearly salaries was hired, and when he left.
 fn employed(stream: &mut Stream, salaries: u64) -> (Day, Day) {
     let before_last = YEAR_DAYS * (salaries - 1);
     let (founded, today) = (u64::from(FOUNDED), u64::from(TODAY));
     let stays = stream.below(10) < 8;
-    // Whoever has the most salaries cannot have left: there was no time for it.
+    // An employee with the most salaries cannot have left: there was no time for it.
     if stays || salaries == WITH_SALARIES.len() as u64 {
         let latest = today - before_last;
         let earliest = founded.max(latest - (YEAR_DAYS - 1));
@@ -319,8 +319,7 @@ impl Life {
         departments
     }
 
-    /// From the beginning of one of his years to the beginning of another; the last ends when he
-    /// left.
+    /// From the beginning of one of his years to that of a later one; the last ends when he left.
     fn stretch<T>(&self, from: u64, to: u64, what: T) -> Stretch<T> {
         let begins = |year: u64| self.hired + (YEAR_DAYS * year) as Day;
         Stretch {

@@ -19,11 +19,11 @@ use std::sync::Arc;
 /// The number of the first employee.
 const FIRST_NUMBER: u64 = 10_001;
 
-/// What is this schema's own.
+/// Keys of this schema alone.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {
-    /// The key on emp_no alone that release 1.0.6 had beside each primary key that begins with it.
+    /// The key on emp_no alone that release 1.0.6 had for each primary key that begins with it.
     emp_no_keys: bool,
 }
 
@@ -165,8 +165,8 @@ impl EmployeesPart {
     }
 }
 
-/// The six tables and two views. `rows` is the number of employees: whoever asks for a part of
-/// the database counts people, and all else follows from them.
+/// The six tables and two views. `rows` is the number of employees: a part of the database is
+/// counted in people, and all else follows from them.
 ///
 /// # Errors
 /// Fewer employees than a company with all its managers has, or more than their numbers allow.

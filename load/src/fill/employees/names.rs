@@ -1,7 +1,7 @@
-//! Names of people, made of syllables: 1,275 first names, 25 of which begin with "Jo", and 1,637
-//! last names, of which Aamodt is the first in the alphabet.
+//! Names of people, made of syllables: 1,275 first names, 25 of them beginning with "Jo", and 1,637
+//! last names; Aamodt is the first of these in the alphabet.
 
-/// None of a list is the beginning of another, so that no two names are equal.
+/// No entry of a list is the beginning of a different one, so that no two names are equal.
 const FIRST_STARTS: [&str; 25] = [
     "Al", "Be", "Bri", "Cor", "Da", "El", "Fa", "Gi", "Ha", "Il", "Ka", "La", "Mar", "Na", "Or",
     "Pa", "Ro", "Sa", "Ste", "Ta", "Ul", "Vi", "Wa", "Ya", "Ze",

@@ -1,5 +1,5 @@
 //! The schema `tpcc`: the nine tables of TPC-C, populated as the specification (revision 5.11)
-//! wants them.
+//! requires.
 
 mod rows;
 mod tables;
@@ -24,7 +24,7 @@ const TABLES: [(TpccPart, &OfWarehouse); 9] = [
     (TpccPart::Stock, &tables::STOCK),
 ];
 
-/// What is this schema's own.
+/// Keys of this schema alone.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Keys {
@@ -35,11 +35,11 @@ struct Keys {
     last_warehouse: Option<u64>,
     partition_by: PartitionBy,
     partitions: u64,
-    /// The foreign keys of the specification, with the keys that they want.
+    /// The foreign keys of the specification, with the keys that they need.
     foreign_keys: bool,
-    /// A primary key for `history`, which has none in the specification: clusters want one.
+    /// A primary key for `history`, which has none in the specification: clusters need one.
     history_key: bool,
-    /// For a trial: only one in so many of the customers, orders and items.
+    /// For a trial: the customers, orders and items are divided by this.
     shrink: u64,
 }
 
@@ -58,7 +58,7 @@ impl Default for Keys {
     }
 }
 
-/// How all tables but `item` are divided, by their warehouse.
+/// The way in which all tables but `item` are divided, by their warehouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum PartitionBy {
@@ -80,7 +80,7 @@ impl PartitionBy {
         }
     }
 
-    /// The clause that divides the warehouses of `column` into so many partitions.
+    /// The clause that divides the warehouses of `column` into `partitions` partitions.
     fn clause(self, column: &str, warehouses: u64, partitions: u64) -> String {
         let parts = |values: &dyn Fn(u64) -> String| {
             let each =

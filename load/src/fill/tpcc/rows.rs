@@ -15,16 +15,16 @@ const NAMED_IN_TURN: u64 = 1_000;
 /// When all that is there was entered and delivered: a fixed time, for the content to be the
 /// seed's alone.
 const LOADED_AT: &str = "2026-01-01 00:00:00";
-/// What each customer has paid, in hundredths.
+/// Payment of each customer so far, in hundredths.
 const PAID: i64 = 1_000;
 
-/// How much there is.
+/// The size of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The first and the last warehouse whose rows are made.
     pub first: u64,
     pub last: u64,
-    /// Of each district; as many orders.
+    /// Customers per district; as many orders.
     pub customers: u64,
     pub items: u64,
 }
@@ -54,7 +54,7 @@ pub struct TpccRows {
 }
 
 impl Size {
-    /// The numbers of things of which each warehouse has so many.
+    /// The numbers of things, with `each` things per warehouse.
     fn numbers(self, each: u64) -> Range<u64> {
         (self.first - 1) * each..self.last * each
     }
@@ -64,8 +64,8 @@ impl Size {
         self.customers * 3 / 10
     }
 
-    /// Where the n-th of things stands that each district has so many of: warehouse, district
-    /// and its number there, all from 1.
+    /// The place of thing `number`, with `each` things per district: warehouse, district and its
+    /// number there, all from 1.
     fn place(each: u64, number: u64) -> (u64, u64, u64) {
         let district = number / each;
         (
@@ -217,7 +217,7 @@ impl TpccRows {
         } else {
             stream.nurand(A_C_LAST, self.c_load, 0, LAST_NAMES - 1)
         };
-        // A tenth of them, whoever they are.
+        // A tenth of them, chosen by the permutation.
         let place = self.permutation(kept, w, d).place_of(c - 1);
         let credit = if place < self.size.customers / 10 {
             "BC"

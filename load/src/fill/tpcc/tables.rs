@@ -1,8 +1,8 @@
-//! The nine tables of TPC-C, with the specification's types, and what is beside them.
+//! The nine tables of TPC-C, with the specification's types, and one for the facts of the load.
 //!
 //! Names are the specification's in lower case; `orders` is in the plural, since ORDER is a word of
-//! SQL. Beside the nine there is `contend_tpcc`, a table of names and values, whose rows tell a run
-//! what was loaded:
+//! SQL. The additional table `contend_tpcc` has names and values, which describe the loaded data to
+//! a run:
 //!
 //! | name | value |
 //! |---|---|
@@ -16,13 +16,13 @@
 
 use crate::fill::table::Definition;
 
-/// Whose column of warehouses a table is partitioned by; `item` is of no warehouse.
+/// A table and its column of warehouses, for partitions; `item` is of no warehouse.
 pub struct OfWarehouse {
     pub definition: Definition,
     pub warehouse: Option<&'static str>,
-    /// What stands behind `FOREIGN KEY` in each.
+    /// Text after `FOREIGN KEY` in each.
     pub foreign: &'static [&'static str],
-    /// Keys that only the foreign keys want.
+    /// Keys that only the foreign keys need.
     pub foreign_keys_keys: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The population judged by what the specification and its consistency conditions say.
+//! Checks the population against the specification and its consistency conditions.
 
 #![allow(clippy::unwrap_used)]
 use super::*;
@@ -68,7 +68,7 @@ fn a_warehouse_has_the_rows_of_the_specification() {
 
 #[test]
 fn content_of_a_seed_never_changes() {
-    // As of the other schemas: these numbers are the identity of stored datasets.
+    // Like those of the other schemas, these numbers are the identity of stored datasets.
     let sums: Vec<u64> = small(1)
         .tables
         .iter()

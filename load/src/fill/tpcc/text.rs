@@ -1,4 +1,4 @@
-//! Random values as clause 4.3.2 of the specification wants them.
+//! Random values as clause 4.3.2 of the specification requires them.
 
 use crate::fill::content::Lines;
 use crate::random::Stream;
@@ -11,7 +11,7 @@ const DIGITS_A_WORD: usize = 16;
 
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
-/// Letters and digits, so many that each number of them is equally likely.
+/// Letters and digits; each length between the limits is equally likely.
 #[inline]
 pub fn letters(lines: &mut Lines<'_>, stream: &mut Stream, shortest: u64, longest: u64) {
     let length = stream.uniform(shortest, longest) as usize;
@@ -19,7 +19,7 @@ pub fn letters(lines: &mut Lines<'_>, stream: &mut Stream, shortest: u64, longes
     lines.tab();
 }
 
-/// So many digits, then some text.
+/// `count` digits, then some text.
 pub fn digits(lines: &mut Lines<'_>, stream: &mut Stream, count: usize, behind: &str) {
     let out = lines.raw();
     let mut left = count;

@@ -1,4 +1,4 @@
-//! Events and counters: the loop of a worker, and what it counts.
+//! Events and counters: the loop of a worker, and its counts.
 
 use super::Pushed;
 use crate::lua::context::Context;

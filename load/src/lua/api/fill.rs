@@ -10,7 +10,7 @@ functions! {
 }
 
 /// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
-/// have to be inserted one by one; false if it failed, which was said.
+/// have to be inserted one by one; false, with a message, if it failed.
 fn fill(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let connection = connection(stack, cx, 1);
     let (Some(connection), false) = (connection, cx.run.database.dry_run) else {

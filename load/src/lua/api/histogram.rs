@@ -13,7 +13,7 @@ functions! {
     "histogram_print": print,
 }
 
-/// `keep_histogram_meta(metatable)`: what histograms are known by from now on.
+/// `keep_histogram_meta(metatable)`: the mark of histograms from now on.
 fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.histogram_meta = stack.keep_table();
     0
@@ -69,7 +69,7 @@ mod tests {
         ";
         let run = run_of(script, 1);
         let mut state = state_of(&run);
-        // As a module in C makes it: a number, as large as the place of a histogram.
+        // Like a module in C: a number, as large as the place of a histogram.
         let made = state.protected(|stack| {
             stack.push_table(0, 0);
             let other = stack.keep_table();

@@ -1,5 +1,5 @@
-//! The functions behind `load/lua/api`: each reads its arguments off the stack, does one thing
-//! with the context, and pushes what came of it.
+//! The functions for `load/lua/api`: each reads its arguments off the stack, does one thing with
+//! the context, and pushes the result.
 
 /// Lists the functions of a file: the name of each in the table of host functions, and itself.
 macro_rules! functions {
@@ -56,7 +56,7 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
         stack.push_function(*function);
         stack.set_field(name);
     }
-    // SAFETY: the state is one of ours; nothing else uses its context while it is set up.
+    // SAFETY: the state is ours; nothing else uses its context while it is set up.
     let context = unsafe { Context::of(stack.raw()) };
     stack.push_number(context.thread.into());
     stack.set_field("thread_id");
@@ -92,8 +92,8 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     stack.set_field("arguments");
 }
 
-/// From so many threads on each state's own machine code costs more, in a cache that all share,
-/// than it saves.
+/// From this number of threads on, each state's own machine code costs more, in a cache that all
+/// share, than it saves.
 const THREADS_MANY: usize = 32;
 /// Rounds before a loop becomes machine code where threads are many; the counter has 16 bits.
 const HOT_LOOP: u32 = 32_000;
@@ -135,9 +135,9 @@ unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack<'a>, &'a mut Context) {
     unsafe { (Stack::new(lua), Context::of(lua)) }
 }
 
-/// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`. A value of another
-/// type than the host's own handles have is compared with what the host has given out, and not
-/// followed: scripts can make any number a value of the FFI.
+/// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`. A value of a
+/// foreign type is not followed, but compared with all handles that the host has given out: scripts
+/// can make any number a value of the FFI.
 #[inline]
 fn handle(stack: &Stack<'_>, cx: &Context, index: c_int, kind: HandleKind) -> Option<*mut c_void> {
     let (type_number, head) = stack.typed_pointer(index)?;
@@ -173,5 +173,5 @@ fn wrong(stack: &mut Stack<'_>, function: &str, wanted: &str) -> Pushed {
     stack.raise(2, &words)
 }
 
-/// What a function returns that pushed so many values.
+/// The return value of a function: the number of values it pushed.
 type Pushed = c_int;

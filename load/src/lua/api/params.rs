@@ -19,7 +19,7 @@ functions! {
 /// More parameters than a statement can have.
 const PARAMS_MAX: i64 = 65_535;
 
-/// `keep_param_meta(metatable)`: what parameters are known by from now on.
+/// `keep_param_meta(metatable)`: the mark of parameters from now on.
 fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_function(collect);
     stack.set_field("__gc");
@@ -34,14 +34,14 @@ fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         return 1;
     };
     let length_max = stack.number(2) as usize;
-    // What the parameter owns is freed by the finaliser of the metatable.
+    // The finaliser of the metatable frees the parameter's memory.
     stack.push_user_data(Param::new(kind, length_max), &cx.param_meta);
     1
 }
 
-/// The finaliser. What is left is a parameter that owns nothing: a script may call this as well.
+/// The finaliser. It leaves a parameter that owns nothing: a script may also call this.
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state, and nobody else refers to the parameter.
+    // SAFETY: Lua calls with its state, and nothing else refers to the parameter.
     unsafe {
         let (mut stack, cx) = enter(lua);
         if let Some(param) = param(&mut stack, cx, 1) {
@@ -62,7 +62,7 @@ fn set(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(param) = param(stack, cx, 1) else {
         return refuse(stack, "set");
     };
-    // SAFETY: as above, and nobody else refers to it during the call.
+    // SAFETY: as above, and nothing else refers to it during the call.
     let param = unsafe { &mut *param };
     match (stack.kind(2), param.kind()) {
         (sys::LUA_TNIL | sys::LUA_TNONE, _) => param.set_null(),
@@ -112,8 +112,8 @@ fn set_rand_str(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter. Without parameters nil,
-/// and what was bound stays.
+/// `statement:bind_param(p1, …)`; 0, or 1 where something is not a parameter. Without parameters
+/// nil, and earlier bindings stay.
 fn bind(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let count = stack.top();
     if count == 1 {
@@ -195,7 +195,7 @@ end
     fn user_data_of_others_is_no_parameter_whatever_its_size() {
         let run = run_of(SCRIPT, 1);
         let state = state_of(&run);
-        // As a module in C makes it.
+        // Like a module in C.
         let made = state.protected(|stack| {
             for name in ["foreign", "typed"] {
                 stack.push_table(0, 0);

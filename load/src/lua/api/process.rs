@@ -1,4 +1,4 @@
-//! Waiting that is no query: sleep, and commands of the operating system.
+//! Waiting other than for queries: sleep, and commands of the operating system.
 
 use super::Pushed;
 use crate::lua::context::Context;
@@ -25,7 +25,7 @@ const POLL_MAX: Duration = Duration::from_millis(20);
 /// `sleep(seconds)`.
 fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let asked = stack.number(1);
-    // What is no number sleeps not at all.
+    // A value that is not a number does not sleep.
     let seconds = if asked > 0.0 {
         asked.min(SLEEP_S_MAX)
     } else {
@@ -35,8 +35,8 @@ fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `run_command(text)`: what os.execute returns. The thread looks in from time to time instead
-/// of waiting for good, so that others go on meanwhile.
+/// `run_command(text)`: returns the result of os.execute. The thread looks in from time to time
+/// instead of blocking, so that others go on meanwhile.
 fn run_command(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let text = stack.text(1).unwrap_or_default();
     let mut pause = POLL_MIN;

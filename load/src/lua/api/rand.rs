@@ -20,7 +20,7 @@ functions! {
     "rand_varstring": varstring,
 }
 
-/// Bytes of `varstring`: what sysbench draws from.
+/// Bytes of `varstring`: sysbench draws from the same.
 const VARSTRING_BYTES: std::ops::RangeInclusive<u8> = 0x30..=0x7a;
 /// Longest text that is made; a script that asks for more gets this much.
 const VARSTRING_MAX: u64 = 1 << 24;
@@ -65,8 +65,8 @@ fn unique(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// `rand_unique_in(low, high)`: the same of a range. None comes twice before a thread has drawn its
-/// share of the range.
+/// `rand_unique_in(low, high)`: the same within a range. No number comes twice before a thread has
+/// drawn its share of the range.
 fn unique_in(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let (low, high) = (bound(stack, 1), bound(stack, 2));
     let count = high.saturating_sub(low).saturating_add(1);
@@ -75,8 +75,8 @@ fn unique_in(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// The next number of the thread's own residue class, before it is scattered: so a seed gives each
-/// thread the same numbers again, whichever thread is quicker.
+/// The next number of the thread's own residue class, before it is scattered. So a seed gives each
+/// thread the same numbers again, independent of the threads' speeds.
 fn next_place(cx: &mut Context) -> u64 {
     let threads = cx.run.figures.threads.len().max(1) as u64;
     let place = cx.unique_drawn * threads + u64::from(cx.thread) % threads;
@@ -84,8 +84,8 @@ fn next_place(cx: &mut Context) -> u64 {
     place.wrapping_add(cx.run.draws.seed & u64::from(u32::MAX))
 }
 
-/// A permutation of the numbers below `count`: that of the next power of two, taken again until it
-/// leads below `count`, which on average it does within two steps.
+/// A permutation of the numbers below `count`: that of the next power of two, repeated until the
+/// result is below `count`, on average within two steps.
 fn scatter_below(number: u64, count: u64) -> u64 {
     let bits = u64::BITS - (count - 1).leading_zeros();
     let mut number = scatter(number, bits);
@@ -95,7 +95,7 @@ fn scatter_below(number: u64, count: u64) -> u64 {
     number
 }
 
-/// A permutation of the numbers of so many bits: each step can be undone.
+/// A permutation of the numbers with this many bits: each step can be undone.
 fn scatter(number: u64, bits: u32) -> u64 {
     let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
     let (half, less) = ((bits / 2).max(1), (bits / 2).saturating_sub(1).max(1));
@@ -110,7 +110,7 @@ fn uniform_double(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// `string(format)`: `#` becomes a digit, `@` a letter. nil where the format is no text.
+/// `string(format)`: `#` becomes a digit, `@` a letter. nil where the format is not a text.
 fn string(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(format) = stack.bytes(1) else {
         stack.push_nil();

@@ -36,7 +36,7 @@ fn fetch_row(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         stack.push_nil();
         return 1;
     };
-    // Not made large enough beforehand: with room behind it, a NULL would not end the list.
+    // Not made large enough beforehand: with room after it, a NULL would not end the list.
     stack.push_table(0, 0);
     let mut place = 0;
     let more = connection.next_row(|value| {
@@ -88,7 +88,7 @@ fn fetch_raw_row(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     1
 }
 
-/// `free_result(result)`: false if it is none any more, which is said.
+/// `free_result(result)`: false, with a message, if it was freed already.
 fn free_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let freed = connection_of_result(stack, cx).map_or(Ok(()), Connection::free_result);
     if let Err(words) = freed {

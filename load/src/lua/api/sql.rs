@@ -47,7 +47,7 @@ fn driver_name(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
     1
 }
 
-/// `connect(driver)`: the address of a connection, nil where it cannot be had.
+/// `connect(driver)`: the address of a connection, nil if it cannot be opened.
 fn connect(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(driver) = handle(stack, cx, 1, HandleKind::Driver) else {
         stack.push_nil();
@@ -84,13 +84,13 @@ fn keep_types(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     0
 }
 
-/// `keep_null(handle)`: what a query without a result set answers.
+/// `keep_null(handle)`: the return value of a query without a result set.
 fn keep_null(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.null_result = stack.keep();
     0
 }
 
-/// `keep_result(connection, handle)`: what a query with a result set answers.
+/// `keep_result(connection, handle)`: the return value of a query with a result set.
 fn keep_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(connection) = connection(stack, cx, 1) {
         let reference = stack.keep();
@@ -156,7 +156,7 @@ fn execute(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
         return super::wrong(stack, "execute", "a statement");
     };
     let connection = connection_of(statement);
-    // SAFETY: what is bound is anchored.
+    // SAFETY: all bound values are anchored.
     match unsafe { connection.execute(&mut cx.session(), statement) } {
         Ok(true) => stack.push_kept(connection.result_reference),
         Ok(false) => stack.push_kept(cx.null_result),

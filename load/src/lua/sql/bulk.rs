@@ -41,7 +41,7 @@ impl Bulk {
         self.rows += 1;
     }
 
-    /// Takes the statement, if it has rows; the next row begins another.
+    /// Takes the statement, if it has rows; the next row begins a new one.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         if self.rows == 0 {
             return None;

@@ -18,14 +18,14 @@ use std::ffi::{c_int, c_ulong};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// What a connection needs of the thread that uses it, for one call.
+/// The parts of its thread that a connection needs for one call.
 pub struct OfThread<'a> {
     pub run: &'a Run,
     pub figures: &'a ThreadFigures,
     pub io: &'a mut dyn ThreadIo,
 }
 
-/// A call failed; the connection's head says with what, and how grave it is.
+/// A call failed; the connection's head has the error, and how grave it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallFailed;
 
@@ -65,7 +65,7 @@ pub struct Connection {
     endpoint: usize,
     link: Option<Connected>,
     is_closed: bool,
-    /// How often it was opened: statements of an earlier time are to be prepared again.
+    /// Number of times that it was opened: statements of an earlier time are to be prepared again.
     pub(super) generation: u32,
     answer: Vec<u8>,
     shapes: Vec<ResultShape>,
@@ -77,7 +77,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection to the next server in turn; none if that fails, which is said.
+    /// Opens a connection to the next server in turn; none, with a message, if that fails.
     pub fn open(session: &mut OfThread<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
         let mut connection = Fixed::new(Self {
             face: ConnectionFace::new(driver),
@@ -203,7 +203,7 @@ impl Connection {
         Err(CallFailed)
     }
 
-    /// Passes a good answer on; an error is kept, counted, said, and repaired where it can be.
+    /// Passes a good answer on; an error is kept, counted, reported, and repaired where it can be.
     pub(super) fn judge(
         &mut self,
         session: &mut OfThread<'_>,
@@ -257,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Closes and opens the connection, as the script wishes; false if that fails.
+    /// Closes and opens the connection, for the script; false if that fails.
     pub fn reconnect(&mut self, session: &mut OfThread<'_>) -> bool {
         if session.run.database.dry_run {
             return true;
@@ -321,7 +321,7 @@ impl Connection {
         has_rows
     }
 
-    /// Puts the shape of the result in turn into its head; true if it is a result set.
+    /// Writes the shape of the next result into its head; true if it is a result set.
     fn shape_result(&mut self) -> bool {
         let shape = self.shapes.pop().unwrap_or_default();
         self.result.rows = shape.rows.try_into().unwrap_or(u32::MAX);
@@ -458,7 +458,7 @@ impl Connection {
         sent.map(|_| ())
     }
 
-    /// Adds one row, sending what was gathered before where it gets too long.
+    /// Adds one row; if the statement would get too long, it sends the gathered rows first.
     pub fn add_to_bulk(
         &mut self,
         session: &mut OfThread<'_>,
@@ -487,7 +487,7 @@ fn class_of(answered: &Answered) -> Counter {
     }
 }
 
-/// Longest part of a statement that is kept as an example beside its error.
+/// Longest part of a statement that is kept as an example with its error.
 const EXAMPLE_BYTES_MAX: usize = 512;
 
 /// In the place of a statement where a login was refused.
@@ -511,7 +511,7 @@ pub fn lost(code: u16) -> ServerError {
 }
 
 const _: () = {
-    // What `sql.lua` declares must be laid out as here.
+    // The declarations of `sql.lua` must be laid out as here.
     assert!(size_of::<faces::ConnectionFace>() == 40);
     assert!(size_of::<faces::StatementFace>() == 16);
     assert!(size_of::<faces::ResultFace>() == 40);

@@ -1,8 +1,8 @@
 //! Statements whose parameters are put into their text, for `--db-ps-mode=disable` and for
 //! statements that the server cannot prepare.
 //!
-//! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks
-//! inside quotes too; here strings are escaped and quotes are respected.
+//! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks inside
+//! quotes too. Here strings are escaped and quotes are respected.
 
 use crate::wire::Value;
 use crate::workload::statement::put_literal;
@@ -94,7 +94,7 @@ mod tests {
             let mut out = Vec::new();
             Template::new(b"?").write(&mut out, [Value::Bytes(&text)].into_iter());
             out.push(b'?');
-            // Read back by the same rules of quoting, the mark behind it is outside.
+            // Read back by the same rules of quoting, the mark after it is outside.
             prop_assert_eq!(Template::new(&out).pieces.len(), 2);
         }
     }

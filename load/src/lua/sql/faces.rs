@@ -1,12 +1,12 @@
-//! What scripts see of our handles through the FFI: the head of each, laid out as C.
+//! The part of our handles that scripts see through the FFI: the head of each, laid out as C.
 //!
-//! `load/lua/api/sql.lua` declares the same structures. A handle is a pointer to a head, and the
-//! head says of what kind it is, so that one passed in the place of another is refused.
+//! `load/lua/api/sql.lua` declares the same structures. A handle is a pointer to a head, which
+//! names the kind of the handle. So one passed in the place of another is refused.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-/// What a handle points to.
+/// The kinds of handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum HandleKind {

@@ -1,6 +1,6 @@
 //! The database driver of scripts: connections, statements, results, and the rules for errors.
 //!
-//! Whatever waits goes through [`super::thread_io::ThreadIo`]; nothing here knows a socket or Lua.
+//! All waiting goes through [`super::thread_io::ThreadIo`]; nothing here knows a socket or Lua.
 
 mod bulk;
 mod connection;

@@ -12,7 +12,7 @@ pub enum ParamKind {
 }
 
 impl ParamKind {
-    /// What `sysbench.sql.type` numbers; dates and times are no kinds of their own.
+    /// The kind for a number of `sysbench.sql.type`; dates and times do not have their own.
     pub fn from_number(number: i64) -> Option<Self> {
         match number {
             1..=4 => Some(Self::Integer),
@@ -23,7 +23,7 @@ impl ParamKind {
     }
 }
 
-/// What a parameter holds.
+/// The value of a parameter.
 #[derive(Clone, Debug)]
 enum Held {
     Null,
@@ -108,7 +108,7 @@ impl Param {
     }
 }
 
-/// A parameter that a script describes by addresses of its own, through the FFI.
+/// A parameter that a script describes by its own addresses, through the FFI.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawBind {

@@ -1,4 +1,4 @@
-//! What a connection does with prepared statements.
+//! Prepared statements of a connection.
 
 use super::connection::{self, CallFailed, Connection, OfThread};
 use super::emulate::Template;
@@ -17,7 +17,7 @@ const UNSUPPORTED: u16 = 1295;
 const NO_DATA_FOR_PARAMETERS: u16 = 2031;
 
 impl Connection {
-    /// Prepares a statement; an error is said.
+    /// Prepares a statement; an error is reported.
     pub fn prepare(
         &mut self,
         session: &mut OfThread<'_>,

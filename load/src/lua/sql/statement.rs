@@ -30,7 +30,7 @@ pub(super) enum How {
     Emulated(Template),
 }
 
-/// Where the values come from.
+/// The source of the values.
 #[derive(Debug)]
 pub(super) enum Bound {
     Params(Vec<*const Param>),
@@ -58,7 +58,7 @@ impl Bound {
     }
 
     /// # Safety
-    /// What is bound is alive.
+    /// All bound values are alive.
     #[inline]
     pub(super) unsafe fn value(&self, place: usize) -> Value<'_> {
         match self {

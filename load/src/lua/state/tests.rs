@@ -4,7 +4,7 @@
 use super::*;
 use crate::lua::testing::{Nowhere, run_of};
 
-/// Puts something else in one place of the interface: `NUMBER` says in which, and what.
+/// Replaces one place of the interface by something else: `NUMBER` chooses both.
 const BREAKS: &str = r#"
 function thread_init() end
 function thread_done() end

@@ -1,7 +1,7 @@
 //! Clients of mysqlslap: each runs one list of statements from its head, over and over.
 //!
-//! An event is one statement. A client may commit every so many statements, and open its
-//! connection anew every so many; what that takes is part of the event it happens in.
+//! An event is one statement. A client may commit, or reconnect, after every given number of
+//! statements. The time for that is part of the event it happens in.
 
 mod session;
 
@@ -18,24 +18,24 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Text {
     Plain(String),
-    /// A key follows, another each time.
+    /// A key follows, a different one each time.
     ByKey(String),
 }
 
-/// What all clients do.
+/// The work of all clients.
 #[derive(Clone, Default)]
 pub struct Clients {
     pub statements: Vec<Text>,
-    /// What [`Text::ByKey`] chooses from.
+    /// The keys that [`Text::ByKey`] chooses from.
     pub keys: Vec<String>,
     /// Run on every new connection.
     pub init: Vec<String>,
     /// Run on the first connection of each client, before its first statement.
     pub first: Vec<String>,
-    /// After so many statements, and at the end; 0: never.
+    /// Commit after this number of statements, and at the end; 0: never.
     pub commit_every: u64,
     pub reconnect: Reconnect,
-    /// The connection is opened by the first event, and tried so often.
+    /// The first event opens the connection, in up to `tries` attempts.
     pub connects_late: bool,
     pub tries: u32,
     pub prepares: bool,
@@ -44,28 +44,28 @@ pub struct Clients {
     /// The times of each statement are kept apart.
     pub by_statement: bool,
     pub ignores: IgnoredErrors,
-    /// Is told of each connection and each statement.
+    /// Called for each connection and each statement.
     pub watch: Option<ToldOf>,
-    /// A client that gets no connection tells this and ends, and the others go on; absent: the
-    /// run fails.
+    /// A client that gets no connection calls this and ends, and the others go on; absent: the run
+    /// fails.
     pub on_refusal: Option<OnRefusal>,
 }
 
-/// Told why a client got no connection.
+/// Called with the reason why a client could not connect.
 pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
 
-/// Told of what a client does: a connection (none), or a statement.
+/// Called for a step of a client: a connection (none), or a statement.
 pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
 
-/// When a client opens its connection anew.
+/// When a client opens its connection again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reconnect {
     #[default]
     Never,
-    /// Before its statements number n + 1, 2 n + 1, …. What is not committed is, before.
+    /// Before its statements number n + 1, 2 n + 1, …. Uncommitted changes are committed first.
     After(u64),
-    /// Before those whose place in the list, from 0, is a multiple of n: the very first too. What
-    /// is not committed is lost.
+    /// Before those whose place in the list, from 0, is a multiple of n: the very first too.
+    /// Uncommitted changes are lost.
     AtPlace(u64),
 }
 

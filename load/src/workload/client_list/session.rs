@@ -45,13 +45,13 @@ pub struct Client {
     /// No connection has been there yet.
     is_first: bool,
     is_open: bool,
-    /// The connection was opened anew for the statement that is next.
+    /// The connection was opened again for the next statement.
     is_back: bool,
     /// The event in progress.
     cycle: Option<u64>,
     state: ClientState,
     parameters: Parameters,
-    /// What was sent last that is not in the list.
+    /// The last statement sent that is not in the list.
     last: String,
 }
 
@@ -90,7 +90,7 @@ impl Session for Client {
 }
 
 impl Client {
-    /// `distinct`: each different text once; `places`: where each statement of the list is there.
+    /// `distinct`: each different text once; `places`: the index there of each statement.
     pub fn new(
         clients: Arc<Clients>,
         distinct: Vec<Statement>,
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Opens the connection anew first, if it is time.
+    /// Opens the connection again first, if it is time.
     #[inline]
     fn ask_or_leave(&mut self, out: &mut Vec<u8>) -> Step {
         let leaves = match self.clients.reconnect {
@@ -223,7 +223,7 @@ impl Client {
         })
     }
 
-    /// The key of the event in progress: another for each event, the same in every run of a seed.
+    /// The key of the event in progress: different for each event, the same in every run of a seed.
     fn key_place(&self) -> usize {
         let mut stream = Stream::for_cycle(self.seat.seed, self.cycle.unwrap_or_default());
         stream.below(self.clients.keys.len() as u64) as usize

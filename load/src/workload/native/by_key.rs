@@ -19,7 +19,7 @@ const ROWS_MAX: u64 = u32::MAX as u64;
 const READS: u16 = 0;
 const WRITES: u16 = 1;
 
-/// What can be asked by key.
+/// Whether a query can be asked by key.
 pub fn is_by_key(meaning: Meaning) -> bool {
     matches!(
         meaning,
@@ -244,7 +244,7 @@ impl<K: Kind> KeySession<K> {
                     self.tries.again(&self.way, &self.event)
                 }
                 (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
-                // What such an event asks does not depend on what it is answered.
+                // The requests of such an event do not depend on its answers.
                 (_, _, None) => self.go_on(WhyAsked::Unheard, out),
             },
             KeyState::Ready => Step::Ready,
@@ -276,7 +276,7 @@ impl<K: Kind> Session for KeySession<K> {
         }
     }
 
-    /// As the plugin's own description has it: what is opened, or the key and what it is for.
+    /// As in the plugin's own description: the opened index, or the key and its purpose.
     fn statement(&self) -> String {
         let Some(query) = self.queries.get(self.last) else {
             return String::new();

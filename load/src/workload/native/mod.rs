@@ -1,5 +1,5 @@
-//! The interface of native workloads. Each [`Kind`] is one file that says which queries its events
-//! send.
+//! The interface of native workloads. Each [`Kind`] is one file that chooses the queries of its
+//! events.
 
 mod by_key;
 mod route;
@@ -23,9 +23,9 @@ use std::time::Duration;
 /// One kind of native workload: its queries, and which of them its events send.
 ///
 /// All random values come from the event's own stream. So cycle n of a seed sends the same queries
-/// on any connection of any thread, except for what depends on answers or on the session.
+/// on any connection of any thread, unless they depend on answers or on the session.
 pub trait Kind: Send + Sync + 'static {
-    /// What a session keeps from event to event.
+    /// State that a session keeps from event to event.
     type Own: Own;
 
     /// The kinds of event, with their statement classes; [`OpenEvent::kind`] is a place in it.
@@ -61,29 +61,29 @@ pub trait Kind: Send + Sync + 'static {
         &[]
     }
 
-    /// What the query at this place means, and the place of its table in [`Self::tables`].
+    /// The meaning of the query at this place, and the place of its table in [`Self::tables`].
     fn meaning(&self, _query: usize) -> (usize, Meaning) {
         (0, Meaning::Unknown)
     }
 
-    /// How far it is, if its events are the ranges of closed work.
+    /// Progress, if its events are the ranges of closed work.
     fn scanned(&self) -> Option<Scanned> {
         None
     }
 
-    /// Tells the keys that the event asks for besides [`OpenEvent::key`], once it has begun: a route
-    /// by key sends an event whose keys have several owners to a node that reaches all of them.
+    /// Passes on the keys besides [`OpenEvent::key`], once the event has begun. A route by key
+    /// sends an event whose keys have several owners to a node that reaches all of them.
     fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
 
     /// See [`Workload::look`].
     ///
     /// # Errors
-    /// The server has not what the events want.
+    /// The server lacks something that the events need.
     fn look(&self, _server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// True if [`Self::due_ns`] has something to say.
+    /// True if [`Self::due_ns`] may return a later time.
     fn thinks(&self) -> bool {
         false
     }
@@ -93,7 +93,7 @@ pub trait Kind: Send + Sync + 'static {
         ended_ns
     }
 
-    /// What the event does next.
+    /// The next step of the event.
     fn next(&self, on: GoingOn<'_, Self::Own>) -> NextStep;
 }
 
@@ -101,18 +101,18 @@ pub trait Kind: Send + Sync + 'static {
 pub struct GoingOn<'a, O> {
     pub heard: WhyAsked<'a>,
     pub event: &'a mut OpenEvent,
-    /// What its session keeps.
+    /// The state of its session.
     pub own: &'a mut O,
     /// Empty at first: the values of the next query go there.
     pub values: &'a mut Parameters,
 }
 
-/// What a session of a kind keeps from event to event.
+/// State that a session of a kind keeps from event to event.
 pub trait Own: 'static {
     fn of(seat: SeatPlace) -> Self;
 }
 
-/// Some kinds only have to know how many sessions there are.
+/// Some kinds only need the number of sessions.
 impl Own for SeatPlace {
     fn of(seat: SeatPlace) -> Self {
         seat
@@ -183,11 +183,11 @@ impl Said<'_> {
     }
 }
 
-/// What an event does next.
+/// The next step of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     Ask(ToAsk),
-    /// It is over, without another question.
+    /// It is over, without a further question.
     End(EventEnd),
     /// This row, which every event relies on, is not in the tables. The run has failed.
     Broken(&'static str),
@@ -198,13 +198,13 @@ pub enum NextStep {
 pub struct ToAsk {
     /// The place in [`Kind::queries`].
     pub query: usize,
-    /// The event wants to read the rows of the answer.
+    /// The event reads the rows of the answer.
     pub wants_rows: bool,
     /// If set, the event ends with the answer, and in this way.
     pub ends: Option<EventEnd>,
 }
 
-/// How an event ends.
+/// The end of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventEnd {
     Done,
@@ -239,7 +239,7 @@ impl NextStep {
         })
     }
 
-    /// One of several questions whose answers nobody listens to.
+    /// One of several questions whose answers are not needed.
     #[inline]
     pub fn in_turn(query: usize, is_last: bool) -> Self {
         Self::Ask(ToAsk {
@@ -250,7 +250,7 @@ impl NextStep {
     }
 }
 
-/// What the steps of one event share.
+/// State of one event that its steps share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenEvent {
     pub seed: u64,
@@ -259,10 +259,10 @@ pub struct OpenEvent {
     pub stream: Stream,
     /// Its kind: a place in [`Kind::events`].
     pub kind: u8,
-    /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
+    /// The node to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
     pub node: u16,
-    /// For the kind's own use: how far the event is, the place of a table, a key. If each event has
-    /// one key, a route by key chooses the node by `key`.
+    /// For the kind's own use: the progress of the event, the place of a table, a key. If each
+    /// event has one key, a route by key chooses the node by `key`.
     pub step: u32,
     pub place: usize,
     pub key: u64,
@@ -303,7 +303,7 @@ pub struct QueryText {
     pub carries: Carries,
 }
 
-/// How a request carries the values.
+/// The way in which a request carries the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
     /// One set of values: one for each mark of the statement.
@@ -311,15 +311,15 @@ pub enum Carries {
     One,
     /// Several such sets in one bulk execution, which only MariaDB has.
     Bulk,
-    /// Several such sets, each in a request of its own; all requests are sent before the first
-    /// answer is waited for.
+    /// Several such sets, each in a separate request; all requests are sent before the first answer
+    /// is waited for.
     Pipeline,
-    /// As the rows of the local file that the statement loads, with so many columns.
+    /// As the rows of the local file that the statement loads, with this number of columns.
     File { columns: u16 },
 }
 
 impl QueryText {
-    /// A query with a `?` for each value, and no other.
+    /// A query with a `?` for each value, and nowhere else.
     pub fn new(class: u8, sql: &str) -> Self {
         Self {
             class,
@@ -336,7 +336,7 @@ impl QueryText {
     }
 }
 
-/// How a native session asks, whatever it asks.
+/// The way in which a native session asks; the same for all workloads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Way {
     pub protocol: Protocol,
@@ -348,7 +348,7 @@ pub struct Way {
     pub database: Arc<str>,
 }
 
-/// How often an event is begun again after an error, and after which pause.
+/// Number of retries of an event after an error, and the pause before each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
     /// The most retries of an event. If the last one fails too, the event is given up.
@@ -357,7 +357,7 @@ pub struct Retries {
     pub pause: Duration,
 }
 
-/// A pause is doubled at most so often.
+/// A pause is doubled at most this number of times.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl Retries {
@@ -376,7 +376,7 @@ impl Retries {
 /// Keeps the pauses before retries apart from the draws of the event.
 const RETRY_PART: u64 = 1 << 40;
 
-/// How often the event of a session was begun again.
+/// Number of times that the event of a session was begun again.
 #[derive(Clone, Copy, Debug)]
 struct Tries {
     cycle: u64,

@@ -1,17 +1,17 @@
-//! Which node an event asks: a decision by the event alone, so that it is the same whoever asks.
+//! Which node an event asks. The event alone decides, so it is the same for every session.
 
 use super::OpenEvent;
 
 /// Keeps the draw apart from those of the kinds of workload.
 const ROUTE_PART: u64 = 1 << 32;
 
-/// How events are shared out over nodes.
+/// The way in which events are shared out over nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NodeRoute {
     /// There is one node.
     #[default]
     Only,
-    /// Each of so many in turn.
+    /// Each of this number of nodes in turn.
     Turns(u16),
     /// By chance: for each node the sum of the weights up to it.
     Chance(Box<[f64]>),
@@ -21,7 +21,7 @@ pub enum NodeRoute {
 /// By the keys that an event asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByKey {
-    /// How many there are.
+    /// Number of nodes.
     pub nodes: u16,
     /// The last key of each stretch, and its owner.
     pub owners: Box<[(u64, u16)]>,
@@ -57,7 +57,7 @@ impl NodeRoute {
         matches!(self, Self::Key(by) if !by.through.is_empty())
     }
 
-    /// The node for an event with these keys besides [`OpenEvent::key`], which `others` tells.
+    /// The node for an event with these keys besides [`OpenEvent::key`], which `others` passes on.
     pub fn node_of_all(&self, event: &OpenEvent, others: impl FnOnce(&mut dyn FnMut(u64))) -> u16 {
         let Self::Key(by) = self else {
             return self.node_of(event);
@@ -73,7 +73,7 @@ impl NodeRoute {
         }
     }
 
-    /// The place of the node that an event wants.
+    /// The place of the node for an event.
     pub fn node_of(&self, event: &OpenEvent) -> u16 {
         if event.node != OpenEvent::ANY_NODE {
             return event.node;

@@ -179,7 +179,7 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    /// Its values are gone by now: the statement is told as it stands in the workload.
+    /// Its values are gone by now: the statement is shown as the workload has it.
     #[cold]
     fn row_missing(&self, what: &str) -> Step {
         let query = self.queries.get(self.last);
@@ -228,7 +228,7 @@ impl<K: Kind> NativeSession<K> {
         })
     }
 
-    /// Of several nodes the one that the event wants.
+    /// Chooses, among several nodes, the one for the event.
     #[inline(never)]
     fn choose_link(&mut self) {
         let route = &self.way.route;
@@ -248,8 +248,8 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    /// Whether this session can carry what is to be asked is seen before anything is prepared:
-    /// not every server has a bulk execute.
+    /// Checks that this session can carry the requests before anything is prepared: not every
+    /// server has a bulk execute.
     fn connected(
         &mut self,
         link: LinkNumber,
@@ -333,7 +333,7 @@ impl<K: Kind> NativeSession<K> {
         self.tries.again(&self.way, &self.event)
     }
 
-    /// The link is gone, and what was prepared on it.
+    /// The link is gone, and so are its prepared statements.
     fn forget(&mut self, link: LinkNumber) -> Step {
         self.link = link;
         let own = self.own_queries();
@@ -345,7 +345,7 @@ impl<K: Kind> NativeSession<K> {
         self.connect_or_ready()
     }
 
-    /// A request that is no part of the load.
+    /// A request that is not part of the load.
     fn uncounted(&self, reply: Reply) -> Step {
         Step::Send(Request {
             link: self.link,

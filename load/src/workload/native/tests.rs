@@ -1,4 +1,4 @@
-//! What native sessions ask, and when they ask it again.
+//! The requests of native sessions, and when they are repeated.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::wire::{Prepared, ServerError};
@@ -9,7 +9,7 @@ use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
 
 type PointSelect = OverTables<point_select::Keys>;
 
-/// Point selects over one table of so many rows.
+/// Point selects over one table with this number of rows.
 pub fn point_selects(rows: u64) -> PointSelect {
     let keys = serde_json::json!({ "rows": rows });
     let keys: point_select::Keys = serde_json::from_value(keys).unwrap();
@@ -268,7 +268,7 @@ impl Kind for Curious {
     }
 }
 
-/// What the server answers to `SELECT 7` and its like, as text.
+/// The server's answer to `SELECT 7` and similar queries, as text.
 fn one_number(digit: u8) -> Vec<u8> {
     let row = [1, digit];
     let packets: [&[u8]; 5] = [
@@ -354,10 +354,10 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
         out.clear();
         let asked = request(session.next(begin(u64::from(cycle)), &mut out));
         assert_eq!(asked.link, u16::from(cycle % 2));
-        // The statement as this node knows it.
+        // The statement with this node's number for it.
         assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
     }
-    // One link is lost and set up again; the other one stays as it is.
+    // One link is lost and set up again; the second one is unaffected.
     assert!(matches!(
         session.next(Call::Lost(1), &mut out),
         Step::Connect(1)

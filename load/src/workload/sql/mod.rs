@@ -70,7 +70,7 @@ impl Sql {
         })
     }
 
-    /// The same events, some of which have so many percent of all.
+    /// The same events, with these shares of all events, in percent, for some of them.
     ///
     /// # Errors
     /// Words that name the path.
@@ -109,7 +109,7 @@ impl Sql {
         self.events.iter().position(|event| event.name == name)
     }
 
-    /// The event that a draw below the sum of weights stands for.
+    /// The event for a draw below the sum of weights.
     fn chosen(&self, drawn: u64) -> usize {
         self.ends.partition_point(|end| *end <= drawn)
     }
@@ -178,7 +178,7 @@ impl Kind for Sql {
         {
             for place in &statement.placeholders {
                 if let Some(source) = text.sources.get(*place) {
-                    // A stream of its own for each name: used again, it gives the same value.
+                    // A separate stream for each name: used again, it gives the same value.
                     source.put(event.cycle, event.stream_of(*place as u64), values);
                 }
             }

@@ -13,7 +13,7 @@ pub struct EventText {
     pub name: String,
     pub weight: u64,
     pub statements: Vec<StatementText>,
-    /// What the placeholders of the event stand for; statements name them by place.
+    /// The values of the event's placeholders; statements name them by place.
     pub sources: Vec<Source>,
 }
 
@@ -25,7 +25,7 @@ pub struct StatementText {
     pub placeholders: Vec<usize>,
 }
 
-/// What is wrong, and where. Lines and columns count from 1, columns in characters.
+/// The error, and its place. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SqlError {
     pub line: u32,
@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
     };
     let mut events: Vec<EventText> = Vec::new();
     let mut statements = 0;
-    // Without any header each statement is an event of its own.
+    // Without any header each statement is a separate event.
     let mut has_headers = false;
     let mut names: HashMap<String, usize> = HashMap::new();
     loop {
@@ -428,7 +428,7 @@ pub enum Comment {
     Block,
 }
 
-/// The comment that begins here, as the servers see it: two dashes need a blank behind them.
+/// The comment that begins here, as the servers see it: two dashes need a blank after them.
 pub fn comment(text: &str) -> Option<Comment> {
     if text.starts_with("/*") {
         return Some(Comment::Block);

@@ -1,4 +1,4 @@
-//! What a placeholder stands for, and how its value is drawn.
+//! The meaning of a placeholder, and the draws of its values.
 
 use crate::plan::{Distribution, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape, Stream};
@@ -12,7 +12,7 @@ pub enum Argument {
     Text(String),
 }
 
-/// Where a placeholder's values come from.
+/// The source of a placeholder's values.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A whole number: `low` plus what the sampler draws from zero on.
@@ -62,7 +62,7 @@ impl Source {
     /// The source that a script names.
     ///
     /// # Errors
-    /// What is wrong with the name or the arguments.
+    /// The name or the arguments are wrong.
     pub fn new(kind: &str, arguments: Vec<Argument>) -> Result<Self, String> {
         use Argument::{Int, Real, Text};
         let Some((_, usage)) = TYPES.iter().find(|(name, _)| *name == kind) else {
@@ -102,7 +102,7 @@ impl Source {
         }
     }
 
-    /// Puts the value of event number `cycle`; `stream` is the placeholder's own.
+    /// Appends the value of event number `cycle`; `stream` is the placeholder's own.
     pub fn put(&self, cycle: u64, mut stream: Stream, parameters: &mut Parameters) {
         match self {
             Self::Int { low, offset } => {

@@ -9,7 +9,7 @@ use crate::workload::native::QueryText;
 const STEPS_MAX: usize = 20;
 const KINDS_MAX: usize = 6;
 
-/// What a step of a transaction says, in one class: one text, or one for each number of lines.
+/// The texts of a transaction's step, in one class: one text, or one for each number of lines.
 pub struct Wording {
     pub step: usize,
     pub name: &'static str,
@@ -36,7 +36,7 @@ impl Wording {
         self.texts(vec![text.to_owned()])
     }
 
-    /// BEGIN, COMMIT or ROLLBACK, as it is called.
+    /// BEGIN, COMMIT or ROLLBACK, by its name.
     pub fn frame(self) -> Self {
         let text = self.name.to_ascii_uppercase();
         Self {
@@ -51,7 +51,7 @@ pub struct Book {
     pub ask: Ask,
     pub kinds: Vec<EventKind>,
     pub queries: Vec<QueryText>,
-    /// Of each kind and step the first of its queries.
+    /// The first query of each kind and step.
     places: [[usize; STEPS_MAX]; KINDS_MAX],
 }
 
@@ -99,7 +99,7 @@ impl Book {
     }
 }
 
-/// `text` for each number of lines from `least` to `most`, with `one` repeated so often in the
+/// `text` for each number of lines from `least` to `most`, with `one` that number of times in the
 /// place of `{}`.
 pub fn lists(text: &str, one: &str, least: usize, most: usize) -> Vec<String> {
     let list = |count: usize| vec![one; count].join(", ");

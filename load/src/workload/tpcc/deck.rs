@@ -32,14 +32,14 @@ impl Card {
     }
 }
 
-/// Cards of a deck: of each transaction so many.
+/// Cards of a deck, per transaction.
 const IN_DECK: [usize; 5] = [10, 10, 1, 1, 1];
 pub const DECK: usize = 23;
 
 /// Keeps the shuffling of decks apart from the other long streams of a seed.
 const DECK_STREAMS: u64 = 1 << 51;
 
-/// The deck of one terminal. When it is used up it is shuffled anew.
+/// The deck of one terminal. When it is used up it is shuffled again.
 #[derive(Debug)]
 pub struct Deck {
     cards: [Card; DECK],

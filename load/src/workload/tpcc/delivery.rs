@@ -56,7 +56,7 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
                 "UPDATE orders SET o_carrier_id = ?, o_c_id = LAST_INSERT_ID(o_c_id) \
                  WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
-            // Asked if the answer has no customer, as it is through a front.
+            // Asked if the answer has no customer, as through a front.
             say(DeliveryStep::Customer, "select_order").text(CUSTOMER),
             say(DeliveryStep::Pay, "update_customer").text(&pay),
         ]);

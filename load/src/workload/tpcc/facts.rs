@@ -1,4 +1,4 @@
-//! What is known of the data, and what is drawn from that: another warehouse, a customer.
+//! Known facts of the data, and draws from them: a different warehouse, a customer.
 
 use crate::random::Stream;
 use crate::random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
@@ -6,7 +6,7 @@ use crate::workload::native::Said;
 
 pub const DISTRICTS: u64 = 10;
 
-/// What is known of the data once a server was looked at.
+/// Facts of the data, read from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     pub warehouses: u64,
@@ -24,7 +24,7 @@ pub const CUSTOMERS: u64 = 3000;
 pub const ITEMS: u64 = 100_000;
 
 impl Facts {
-    /// A warehouse other than `home`, each equally likely; `home` if there is no other.
+    /// A warehouse other than `home`, each equally likely; `home` if it is the only one.
     pub fn other_warehouse(&self, home: u64, stream: &mut Stream) -> u64 {
         if self.warehouses < 2 {
             return home;
@@ -34,7 +34,7 @@ impl Facts {
     }
 }
 
-/// How a customer is named.
+/// A customer, named by number or by last name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Id(u64),
@@ -42,7 +42,7 @@ pub enum Who {
     Name(u64),
 }
 
-/// Of how many customers out of a hundred the terminal knows only the last name.
+/// Percentage of customers of whom the terminal knows only the last name.
 const BY_NAME_PERCENT: u64 = 60;
 
 impl Who {
@@ -88,7 +88,7 @@ pub fn middle(said: Said<'_>) -> Option<u64> {
     customer.map(|id| id as u64)
 }
 
-/// Of data of the full size, all of whose warehouses are homes.
+/// Facts of data of the full size, all of whose warehouses are homes.
 #[cfg(test)]
 pub fn facts(warehouses: u64) -> Facts {
     Facts {

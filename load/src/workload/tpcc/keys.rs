@@ -1,4 +1,4 @@
-//! What a plan says of TPC-C.
+//! The keys of TPC-C in a plan.
 
 use super::Tpcc;
 use crate::plan::{Arrival, Load};

@@ -1,4 +1,4 @@
-//! Looks at a server before the load: whether it has the data, all of it, and what was loaded.
+//! Checks a server before the load: whether it has the data, all of it, and with which sizes.
 
 use super::facts::{CUSTOMERS, Facts, ITEMS};
 use super::keys::Keys;
@@ -8,13 +8,13 @@ use crate::wire::Flavour;
 use crate::workload::LookedAtServer;
 use std::collections::BTreeMap;
 
-/// There is no such table.
+/// The table does not exist.
 const NO_TABLE: u16 = 1146;
 
 /// The facts that a load left in `contend_tpcc`.
 ///
 /// # Errors
-/// The tables are another loader's, or not complete, or have not the warehouses asked for.
+/// A different loader made the tables, or they are incomplete or lack the requested warehouses.
 pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Failure> {
     let told = server.rows("SELECT name, value FROM contend_tpcc");
     let told = told.map_err(|failure| match failure.code {
@@ -41,7 +41,7 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         ));
     }
     let number = |name: &str| told.get(name).and_then(|value| value.parse::<u64>().ok());
-    // What is not told is of the specification's size.
+    // A size that the table does not name is the specification's.
     let size = |name: &str, full| match told.contains_key(name) {
         true => number(name).filter(|size| *size > 0),
         false => Some(full),

@@ -1,8 +1,8 @@
 //! The transactions of TPC-C (revision 5.11), every row effect of them.
 //!
-//! A session is a terminal. Everything a user types in is drawn when an event begins, from the
-//! event's own stream, in the same order whatever the way of asking: the same seed leaves the same
-//! rows by each of them, and a transaction that is begun again asks the same.
+//! A session is a terminal. All that a user types in is drawn when an event begins, from the
+//! event's own stream, in an order that does not depend on the way of asking. So the same seed
+//! leaves the same rows in each way, and a transaction that is begun again asks the same.
 
 mod book;
 mod deck;
@@ -76,7 +76,7 @@ impl Tpcc {
         })
     }
 
-    /// What the user of the terminal types in.
+    /// Draws the input of the terminal's user.
     fn begin(&self, facts: &Facts, event: &mut OpenEvent, terminal: &mut Terminal) -> Work {
         let card = self.card(event, terminal);
         let home = terminal.home(facts);

@@ -1,4 +1,4 @@
-//! Payment (clause 2.5): of a customer, who may be another warehouse's.
+//! Payment (clause 2.5) of a customer, who may belong to a different warehouse.
 
 use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
 use super::deck::Card;
@@ -76,8 +76,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     } else {
         let pay = format!("UPDATE customer SET {SET} {WHERE}");
         let pay_bad = format!("UPDATE customer SET {SET}, c_data = ? {WHERE}");
-        // With a lock, as the customer before: without one these are the data of when the
-        // transaction began, and what another payment has added since would be lost.
+        // With a lock, as the customer before: without one these would be the data from when the
+        // transaction began. Additions by other payments since would be lost.
         let data = format!("SELECT c_data FROM customer {WHERE} FOR UPDATE");
         wordings.extend([
             say(PaymentStep::Customer, "select_customer").text(&format!("{CUSTOMER} FOR UPDATE")),
@@ -170,7 +170,7 @@ impl Payment {
         }
     }
 
-    /// Takes what was said and finds the next step; an error names the row that is missing.
+    /// Takes the answer and finds the next step; an error names the row that is missing.
     fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<PaymentStep, &'static str> {
         Ok(match self.step {
             PaymentStep::Begin => PaymentStep::Warehouse,
@@ -278,7 +278,7 @@ impl Payment {
         values.int(self.customer);
     }
 
-    /// What is put in front of the data of a customer with bad credit.
+    /// Text to prepend to the data of a customer with bad credit.
     fn put_data(&self, out: &mut Vec<u8>) {
         let numbers = [
             self.customer,
@@ -296,7 +296,7 @@ impl Payment {
     }
 }
 
-/// A text of at most so many bytes, kept without an allocation.
+/// A text of at most `N` bytes, kept without an allocation.
 #[derive(Clone, Debug)]
 struct PaymentText<const N: usize> {
     bytes: [u8; N],

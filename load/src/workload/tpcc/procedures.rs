@@ -1,5 +1,5 @@
-//! The five transactions as stored procedures, each one CALL. They ask as the terminal does that
-//! has a statement for each row, and give back what it would have been told.
+//! The five transactions as stored procedures, each one CALL. They ask like the terminal that has a
+//! statement for each row, and return the answers that it would get.
 
 use crate::outcome::Failure;
 use crate::workload::LookedAtServer;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// Another load generator has made it meanwhile.
 const IS_THERE: u16 = 1304;
 
-/// Written into the comment of a procedure, so that one with another text is made anew, even one
+/// Written into the comment of a procedure, so that one with a different text is replaced, even one
 /// of the same version of this program.
 fn mark(text: &str) -> String {
     let digest = Sha256::digest(text);
@@ -16,14 +16,14 @@ fn mark(text: &str) -> String {
     format!("{OURS}{digits}")
 }
 
-/// What the comment of each procedure of ours begins with.
+/// The beginning of the comment of our procedures.
 const OURS: &str = "contend-load ";
 
-/// Creates the procedures that are not there as they are here, in the database of the run.
+/// Creates the procedures that are missing or differ from these, in the database of the run.
 ///
 /// # Errors
-/// The user may not create them, no database was named, or a procedure of such a name is somebody
-/// else's: nothing was touched then.
+/// The user may not create them, no database was named, or a procedure of such a name is not ours.
+/// Nothing was touched then.
 pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
     let there = server.rows(
         "SELECT routine_name, routine_comment FROM information_schema.routines \

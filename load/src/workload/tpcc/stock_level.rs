@@ -1,4 +1,4 @@
-//! Stock-Level (clause 2.8): how many items of the last orders of the terminal's district are low.
+//! Stock-Level (clause 2.8): the number of low items in the last orders of the terminal's district.
 
 use super::book::{Book, Wording};
 use super::deck::Card;

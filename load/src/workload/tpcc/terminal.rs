@@ -38,15 +38,14 @@ impl Own for Terminal {
 
 impl Terminal {
     /// Its warehouse and district, which it keeps throughout. Terminals are spread over all home
-    /// warehouses before one has a second; ten a warehouse have all its districts.
+    /// warehouses before one has a second; ten per warehouse have all its districts.
     pub fn home(&self, facts: &Facts) -> (u64, u64) {
         let warehouses = facts.last_home - facts.first_home + 1;
         let warehouse = facts.first_home + self.index % warehouses;
         (warehouse, self.index / warehouses % DISTRICTS + 1)
     }
 
-    /// The card of an event, the same as often as it is asked. After a queued delivery comes its
-    /// work.
+    /// The card of an event, the same at every call. After a queued delivery comes its work.
     pub fn card(
         &mut self,
         cycle: u64,
@@ -64,7 +63,7 @@ impl Terminal {
         self.card
     }
 
-    /// When the event of the card drawn last is due, if the event before ended at `ended_ns`: its
+    /// When the event of the card drawn last is due, if the event before ended at `ended_ns`. Its
     /// user thinks about that one's answer, and then keys this one in.
     pub fn due_ns(&mut self, ended_ns: u64, waits_percent: u32, mut stream: Stream) -> u64 {
         if self.card == Card::DeferredDelivery {
@@ -78,7 +77,7 @@ impl Terminal {
     }
 }
 
-/// Clause 5.2.5.4: a think time is cut at so many times its mean.
+/// Clause 5.2.5.4: a think time is cut at this multiple of its mean.
 const THINK_MEANS_MAX: f64 = 10.0;
 
 /// Least keying times, clause 5.2.5.2.

@@ -1,4 +1,4 @@
-//! The transactions together: what they say, and the one in progress.
+//! The transactions together: their statements, and the one in progress.
 
 use super::book::Book;
 use super::delivery::{self, Delivery};
@@ -26,7 +26,7 @@ pub fn book(ask: Ask, when: When) -> Book {
     Book::new(ask, kinds.into_iter().chain(deferred))
 }
 
-/// The transaction in progress: what its user has typed, and how far it is.
+/// The transaction in progress: the input of its user, and its progress.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,

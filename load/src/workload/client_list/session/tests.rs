@@ -1,4 +1,4 @@
-//! What a client asks, step by step.
+//! The requests of a client, step by step.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -15,7 +15,7 @@ fn list(texts: &[&str]) -> Clients {
     }
 }
 
-/// What a client asks and does in so many events and at its end, with good answers only.
+/// All requests and steps of a client in `events` events and at its end, with good answers only.
 fn done(clients: Clients, events: u64) -> Vec<String> {
     let seat = SeatPlace {
         index: 0,

@@ -1,4 +1,4 @@
-//! A line of an order, and the row of stock behind it.
+//! A line of an order, and its row of stock.
 
 use crate::wire::Value;
 
@@ -10,7 +10,7 @@ pub struct Line {
     pub item: u64,
     pub supplier: u64,
     pub quantity: u64,
-    /// What the item's and the stock's rows said; nothing yet.
+    /// Values of the item's and the stock's rows; nothing yet.
     pub price_cents: Option<i64>,
     pub stock: Option<i64>,
     info: [u8; INFO_BYTES],
@@ -18,18 +18,18 @@ pub struct Line {
 }
 
 impl Line {
-    /// What the row of stock said.
+    /// Takes the values of the row of stock.
     pub fn set_stock(&mut self, stock: &Stock) {
         self.stock = Some(stock.quantity);
         (self.info, self.info_bytes) = (stock.info, stock.info_bytes);
     }
 
-    /// What the row of stock says of the order's district.
+    /// The stock row's text for the order's district.
     pub fn info(&self) -> &[u8] {
         self.info.get(..self.info_bytes).unwrap_or_default()
     }
 
-    /// Clause 2.4.2.2: what is left of the stock; below 10 it is filled up.
+    /// Clause 2.4.2.2: the rest of the stock; below 10 it is filled up.
     pub fn stock_after(&self) -> i64 {
         let (stock, ordered) = (self.stock.unwrap_or(0), self.quantity as i64);
         match stock >= ordered + 10 {
@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-/// What a row of stock said.
+/// The values of a row of stock.
 #[derive(Default)]
 pub struct Stock {
     pub quantity: i64,

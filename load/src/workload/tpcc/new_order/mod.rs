@@ -193,7 +193,7 @@ impl NewOrder {
         }
     }
 
-    /// Takes what an answer said; an error names the row that is missing.
+    /// Takes the values of an answer; an error names the row that is missing.
     fn hear(&mut self, said: Said<'_>, ask: Ask) -> Result<(), &'static str> {
         match self.step {
             NewOrderStep::Customer => has_row(said, "a customer, or its warehouse or district"),
@@ -294,7 +294,7 @@ impl NewOrder {
     }
 
     fn set_stock(&mut self, supplier: u64, item: u64, stock: &Stock, ask: Ask) {
-        // One row at a time tells of the line in progress; all at once, of each line of the item.
+        // One row at a time is for the line in progress; all at once, for each line of the item.
         let from = if ask == Ask::Each { self.line } else { 0 };
         let lines = self.lines.iter_mut().skip(from);
         for line in lines.filter(|line| (line.supplier, line.item) == (supplier, item)) {
@@ -302,7 +302,7 @@ impl NewOrder {
         }
     }
 
-    /// The same item may stand in two lines: the second finds what the first has left.
+    /// The same item may be in two lines: the second finds the stock that the first has left.
     fn carry_stock_on(&mut self) {
         let line = self.line();
         let left = line.stock_after();
@@ -393,7 +393,7 @@ fn has_row(said: Said<'_>, what: &'static str) -> Result<(), &'static str> {
     }
 }
 
-/// Appends a number with so many digits.
+/// Appends a number with `digits` digits.
 fn put_digits(out: &mut Vec<u8>, number: u64, digits: u32) {
     for place in (0..digits).rev() {
         out.push(b'0' + (number / 10_u64.pow(place) % 10) as u8);

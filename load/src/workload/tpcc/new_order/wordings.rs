@@ -1,4 +1,4 @@
-//! What a new order says at each step, by each way of asking.
+//! The statements of a new order at each step, for each way of asking.
 
 use super::{LINES_MAX, LINES_MIN};
 use crate::workload::tpcc::book::{Wording, lists};
@@ -50,7 +50,7 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
                  WHERE d_w_id = ? AND d_id = ?",
             ),
             // Asked if the answer has no number: a front of MariaDB's Spider hands the UPDATE over
-            // to another server, and what that one answers stays there.
+            // to a different server, and the answer of that server stays there.
             say(NewOrderStep::District, "select_district").text(
                 "SELECT d_next_o_id - 1 FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),

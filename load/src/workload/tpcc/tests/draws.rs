@@ -1,12 +1,12 @@
-//! What users type in: items and customers are drawn as clause 2.1.6 wants it, and who is asked
-//! after by name.
+//! Input of users: items and customers are drawn as clause 2.1.6 requires, and customers named by
+//! their last names.
 
 use super::*;
 use crate::random::nurand::A_OL_I_ID;
 
-/// How many of the bits below `bits` are set, as a share, of numbers drawn by NURand with the
-/// constant `c` from 1 to `high`. Two draws are combined by OR, so three of four are; of evenly
-/// drawn numbers it would be half of them.
+/// The share of set bits, among those below `bits`, in numbers drawn by NURand with the constant
+/// `c` from 1 to `high`. Two draws are combined by OR, so three of four are set; of evenly drawn
+/// numbers it would be half of them.
 fn share_of_bits(drawn: &[u64], c: u64, high: u64, bits: u32) -> f64 {
     let mask = (1 << bits) - 1;
     let set = |number: &u64| (((number - 1 + high - c) % high) & mask).count_ones();

@@ -1,4 +1,4 @@
-//! What is refused: keys that contradict each other, and servers without the data.
+//! Refusals: keys that contradict each other, and servers without the data.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn keys_that_contradict_each_other_are_refused() {
     assert!(refused.contains("mix = \"weights\""), "{refused}");
 }
 
-/// A server that is looked at: what it answers to the three questions.
+/// A server that is checked, by its answers to the three questions.
 struct Looked {
     told: Vec<(&'static str, &'static str)>,
     warehouse: [&'static str; 3],

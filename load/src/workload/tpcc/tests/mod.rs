@@ -1,5 +1,5 @@
-//! What terminals ask, answered by a server that has one answer for each kind of question. Each
-//! fault that other kits have is a test here.
+//! The requests of terminals, answered by a server that has one answer for each kind of question.
+//! Each fault that other kits have is a test here.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod draws;
@@ -39,7 +39,7 @@ struct Asked {
     names: Vec<String>,
     /// Rows of customers by name.
     of_name: usize,
-    /// What answers say that LAST_INSERT_ID(…) has kept.
+    /// The value that LAST_INSERT_ID(…) has kept, in answers.
     insert_id: u64,
 }
 
@@ -138,14 +138,14 @@ impl Asked {
         }
     }
 
-    /// The first event of this kind, and what was asked.
+    /// The statements of the first event of this kind.
     fn first(&mut self, kind: &str) -> Vec<String> {
         let found = (0..1000).any(|cycle| self.event(cycle) == kind);
         assert!(found, "no {kind}");
         self.statements.clone()
     }
 
-    /// What all of some events of a kind asked, an event a list.
+    /// The statements of all events of one kind, one list per event.
     fn all(&mut self, kind: &str, cycles: u64) -> Vec<Vec<String>> {
         let mut all = Vec::new();
         for cycle in 0..cycles {
@@ -165,7 +165,7 @@ fn begin(cycle: u64) -> Call<'static> {
     }
 }
 
-/// What the server says: rows as text, and the summary of the answer.
+/// The server's answer: rows as text, and the summary.
 fn answer(sql: &str, of_name: usize, last_insert_id: u64) -> (Vec<u8>, Summary) {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
     let rows: Vec<Vec<String>> = if sql.starts_with("SELECT d_next_o_id") {

@@ -29,7 +29,7 @@ fn warehouses(statements: &[String]) -> BTreeSet<u64> {
         .flat_map(|sql| sql.split("w_id = ").skip(1));
     parts
         .map(|part| part.split(|c: char| !c.is_ascii_digit()).next().unwrap())
-        // Of a join it is a column.
+        // In a join it is a column.
         .filter_map(|number| number.parse().ok())
         .collect()
 }

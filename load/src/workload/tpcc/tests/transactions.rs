@@ -1,4 +1,4 @@
-//! What each transaction asks.
+//! The requests of each transaction.
 
 use super::*;
 
@@ -305,7 +305,7 @@ fn a_transaction_that_must_begin_again_is_taken_back_and_asks_the_same() {
     let mut asked = Asked::new(json!({}));
     let kind = asked.event(0);
     let first = asked.statements.clone();
-    // The event before has another card, so that a card drawn twice would show.
+    // The event before has a different card, so that a card drawn twice would show.
     for code in [1213, 1205, 1020] {
         let Step::Send(_) = asked.call(begin(0)) else {
             panic!("it asks");
@@ -363,7 +363,7 @@ fn a_row_that_must_be_there_and_is_not_ends_the_run() {
     }
 }
 
-/// How an event fails that finds no row where it asks so.
+/// The failure of an event that finds no row at this request.
 fn fails(asked: &mut Asked, cycle: u64, asked_after: &str) -> Option<Box<Failure>> {
     let mut step = asked.call(begin(cycle));
     loop {
@@ -394,7 +394,7 @@ fn terminals_keep_their_warehouse_and_differ_in_what_they_ask() {
         let mut asked = Asked::at(json!({}), index);
         let mut homes = BTreeSet::new();
         for cycle in 0..40 {
-            // As a run numbers the events of ten connections.
+            // Numbered like the events of ten connections in a run.
             let cycle = u64::from(index) + 10 * cycle;
             if asked.event(cycle) == "payment" {
                 homes.insert(
