@@ -52,7 +52,6 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "findings": {"settings", "spec", "stats", "store"},
     "why": {"settings", "spec", "stats", "host", "store", "findings"},
     "servers": {"settings", "spec", "host", "placement"},
-    "get": {"settings", "servers"},
     "load": {"settings", "spec", "stats", "host", "placement"},
     "datasets": {"settings", "spec", "host", "servers", "load"},
     "probes": {"settings", "spec", "host", "servers"},
@@ -65,11 +64,12 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     },
     "sections": {
         *("settings", "spec", "stats", "host", "servers", "load", "store", "findings", "lab"),
+        "why",
     },
     "report": {"settings", "spec", "stats", "store", "findings", "why", "sections"},
     "runs": {"settings", "spec", "stats", "store", "findings", "sections", "report"},
     "cli": {
-        *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
+        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *(
             "probes",
             "undo",

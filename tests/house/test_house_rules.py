@@ -67,13 +67,6 @@ KIND_NAMES = {
     "servers/dsn.py": 4,  # schemes of a DSN, groups of an option file
     "servers/client.py": 1,  # a database of the server's
     "servers/topologies/spider.py": 1,  # a wrapper of Spider's
-    "doctor/dated.py": 4,
-    "findings/candidates/binary_log_flush.py": 1,
-    "findings/candidates/missing_index.py": 2,
-    "findings/candidates/plan_changed.py": 1,
-    "findings/candidates/redo_log.py": 2,
-    "findings/candidates/run_queue.py": 1,
-    "why/candidate.py": 1,
     "why/candidates/disk.py": 3,
     "why/candidates/queries.py": 2,
 }

@@ -47,6 +47,10 @@ class Group:
     unified: bool
 
     @property
+    def is_ours(self) -> bool:
+        return self.path.name.startswith(_PREFIX)
+
+    @property
     def join(self) -> str:
         """The file that a pid is written to."""
         return str(self.path / "cgroup.procs")
@@ -143,24 +147,19 @@ def lifted(pids: Iterable[int], root: Path = Path("/")) -> Iterator[None]:
     """No quota of ours holds these processes back in it."""
     with contextlib.ExitStack() as stack:
         for pid in pids:
-            folder = _folder_of(pid, Tree(root))
-            if folder is not None and folder.name.startswith(_PREFIX):
-                stack.enter_context(_lifted(folder))
+            group = _group_of(pid, Tree(root))
+            if group is not None and group.is_ours:
+                file = group.path / ("cpu.max" if group.unified else "cpu.cfs_quota_us")
+                before = _read(file)
+                file.write_text("max" if group.unified else "-1")
+                stack.callback(_write_if_there, file, before)
         yield
 
 
-@contextlib.contextmanager
-def _lifted(folder: Path) -> Iterator[None]:
-    unified = (folder / "cpu.max").exists()
-    file = folder / ("cpu.max" if unified else "cpu.cfs_quota_us")
-    before = _read(file)
-    file.write_text("max" if unified else "-1")
-    try:
-        yield
-    finally:
-        # It is gone with the last process in it.
-        with contextlib.suppress(FileNotFoundError):
-            file.write_text(before)
+def _write_if_there(file: Path, text: str) -> None:
+    """A group is gone with the last process in it."""
+    with contextlib.suppress(FileNotFoundError):
+        file.write_text(text)
 
 
 def remove_left_over(root: Path = Path("/")) -> list[Path]:
@@ -182,29 +181,29 @@ def remove_left_over(root: Path = Path("/")) -> list[Path]:
 
 def quota_of(pid: int, root: Path = Path("/")) -> str | None:
     """CPUs that the group of a process may have, in words; None if it shows no group."""
-    tree = Tree(root)
-    if (older := _own_v1(tree, pid)) is not None:
-        return Group(older, unified=False).quota()
-    unified = _own_v2(tree, pid)
-    return None if unified is None else Group(unified, unified=True).quota()
-
-
-def _folder_of(pid: int, tree: Tree) -> Path | None:
-    return _own_v1(tree, pid) or _own_v2(tree, pid)
+    group = _group_of(pid, Tree(root))
+    return None if group is None else group.quota()
 
 
 def throttled_s(pid: int, root: Path = Path("/")) -> float | None:
     """How long the quota of its group has held a process back so far; None if its group is not
     ours, or does not say."""
-    folder = _folder_of(pid, Tree(root))
-    if folder is None or not folder.name.startswith(_PREFIX):
+    group = _group_of(pid, Tree(root))
+    if group is None or not group.is_ours:
         return None
-    words = _read(folder / "cpu.stat").split()
+    words = _read(group.path / "cpu.stat").split()
     counted = dict(zip(words[::2], words[1::2], strict=False))
     for name, unit_s in (("throttled_time", 1e-9), ("throttled_usec", 1e-6)):
         if name in counted:
             return int(counted[name]) * unit_s
     return None
+
+
+def _group_of(pid: int, tree: Tree) -> Group | None:
+    if (older := _own_v1(tree, pid)) is not None:
+        return Group(older, unified=False)
+    unified = _own_v2(tree, pid)
+    return None if unified is None else Group(unified, unified=True)
 
 
 def real_time_file(root: Path = Path("/")) -> Path | None:

@@ -245,12 +245,6 @@ _BY_RATE = (
 
 
 def _lead(found: CounterList) -> str:
-    if found.units < UNITS_MIN:
-        few = "1 repeat" if found.units == 1 else f"{found.units} repeats"
-        return (
-            f"Nothing can be said of {found.counters} counters by {few}: among so many, "
-            f"it takes {UNITS_MIN} at least to tell a difference from chance."
-        )
     count = len({one.finding.metric.name for one in found.found})
     differ = "1 differs" if count == 1 else f"{count or 'none'} differ{'' if count else 's'}"
     return (
@@ -264,7 +258,7 @@ def _notes(found: CounterList) -> str:
     said = []
     if found.found:
         said.append(
-            "Counters are compared by the query, gauges as they are at the end. The list is apart "
+            "Counters are compared per query, gauges by their last value. The list is apart "
             "from the claims of the report, and cannot tell a cause from a consequence."
         )
     if any(one.by_rate for one in found.found):
@@ -325,7 +319,10 @@ def _context(study: Study, one: CounterDifference) -> dict[str, Level]:
 _TITLE = "What else differs"
 
 
-def _show(found: CounterList, inputs: Inputs) -> Shown:
+def _show(found: CounterList, inputs: Inputs) -> Shown | None:
+    """None if the repeats are too few to tell any difference among so many from chance."""
+    if found.units < UNITS_MIN:
+        return None
     study, naming = inputs.study, inputs.naming
     baseline = study.roles.baseline
     assert baseline is not None

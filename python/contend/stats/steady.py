@@ -100,31 +100,19 @@ def look_for_trend(
         return Steadiness("cyclic", 0, period, whole, f"repeats itself about every {period} slices")
     logs = _without_stalls(logs)
     if not _changes(logs, half_width):
-        return Steadiness(
-            "steady", 0, None, whole, f"no trend and no cycle in {n} slices ({whole:+.1%})"
-        )
+        why = f"no trend and no cycle in {n} slices ({whole:+.1%})"
+        return Steadiness("steady", 0, None, whole, why)
     begins = _truncation(logs)
     # After a change the burden is turned around: what is left has to look flat.
     if begins and n - begins >= SLICES_MIN and not _changes(logs[begins:], half_width, doubt=0.75):
         change = _change(logs[:begins], logs[begins:])
-        return Steadiness(
-            "warming" if change > 0 else "cooling",
-            begins,
-            None,
-            change,
-            f"{_faster(change)} until slice {begins}, steady from then on",
-        )
+        why = f"{_faster(change)} until slice {begins}, steady from then on"
+        return Steadiness("warming" if change > 0 else "cooling", begins, None, change, why)
     if abs(_trend(_batches(logs))) > 2:
-        return Steadiness(
-            "warming" if whole > 0 else "cooling",
-            None,
-            None,
-            whole,
-            f"{_faster(whole)} from the first half of {n} slices to the last, and not steady yet",
-        )
-    return Steadiness(
-        "none", None, None, whole, f"changes within {n} slices, and neither settles nor repeats"
-    )
+        why = f"{_faster(whole)} from the first half of {n} slices to the last, and not steady yet"
+        return Steadiness("warming" if whole > 0 else "cooling", None, None, whole, why)
+    why = f"changes within {n} slices, and neither settles nor repeats"
+    return Steadiness("none", None, None, whole, why)
 
 
 def _faster(change: float) -> str:

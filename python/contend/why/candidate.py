@@ -19,7 +19,7 @@ from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
 from contend.settings.model_server import is_model
 from contend.settings.options import ANY, options_of, plain_option
-from contend.settings.server import is_dsn, is_on_this_host
+from contend.settings.server import MARIADB, MYSQL, is_dsn, is_on_this_host
 from contend.spec import CellSpec, Level, cell_key
 from contend.store import LookRecord, RunRecord
 
@@ -213,11 +213,11 @@ class Pair:
 
     @property
     def is_mariadb(self) -> bool:
-        return self.kind == "mariadb"
+        return self.kind == MARIADB
 
     @property
     def is_mysql(self) -> bool:
-        return self.kind == "mysql"
+        return self.kind == MYSQL
 
     @property
     def is_model(self) -> bool:

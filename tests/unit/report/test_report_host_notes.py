@@ -24,6 +24,7 @@ def record(name: str, severity: str, touches: list[str], ignored: str | None = N
         "mend": "m",
         "touches": touches,
         "ignored": ignored,
+        "measure": None,
     }
 
 

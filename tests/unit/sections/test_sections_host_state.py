@@ -26,7 +26,6 @@ from contend.report import Report
 from contend.store import RunRecord
 
 ONE_CELL = (f"{CONNECTIONS}=[8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
-TITLE = "The state of the host"
 
 
 def with_state(record: RunRecord, before: float, after: float) -> RunRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -150,30 +149,3 @@ def test_a_full_disk_keeps_what_was_stored(
     assert caught.value.hint is not None and "--resume" in caught.value.hint
     folder.append(record(1))
     assert [one.run for one in folder.records()] == [0, 1]
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs root")
-def test_a_full_file_system_keeps_what_was_stored(
-    record: Callable[..., RunRecord], tmp_path: Path
-) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)],
-        check=False,
-        capture_output=True,
-    )
-    if mounted.returncode != 0:
-        pytest.skip("this host does not let us mount a tmpfs")
-    try:
-        with RunFolder.create(disk / "run", {}, [], {}) as folder:
-            stored = 0
-            with pytest.raises(StoreFailed, match="full"):
-                for run in range(100):
-                    folder.append(record(run, done={**DONE, "text": "x" * 20_000}))
-                    stored += 1
-            assert len(folder.records()) == stored > 0
-        with RunFolder.open(disk / "run") as again:
-            assert len(again.records()) == stored
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
