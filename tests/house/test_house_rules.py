@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -222,12 +223,25 @@ def test_every_source_says_what_it_is() -> None:
 def test_links_in_the_docs_lead_somewhere() -> None:
     dead = []
     for path in sources(".md"):
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / path).read_text()):
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", (ROOT / path).read_text()):
             if "://" in target or target.startswith("mailto:"):
                 continue
-            if not (ROOT / path.parent / target).exists():
+            page = ROOT / path.parent / target if target else ROOT / path
+            if not page.exists():
                 dead.append(f"{path}: {target}")
+            elif page.suffix == ".md" and anchor and anchor not in anchors_of(page):
+                dead.append(f"{path}: {target}#{anchor}")
     assert not dead, "dead links:\n" + "\n".join(dead)
+
+
+@cache
+def anchors_of(page: Path) -> frozenset[str]:
+    """The names of a page's headings, as the site makes them, and those it gives itself."""
+    text = page.read_text()
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in titles]
+    made = {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in plain}
+    return frozenset(made | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)))
 
 
 def test_what_differs_by_kind_of_server_is_asked_of_the_kind() -> None:

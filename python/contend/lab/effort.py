@@ -1,8 +1,8 @@
 """The amount of measuring: slices per block, blocks per repeat, and whether to add a repeat.
 
-The first repeats are the pilot: they show the sources of noise and the cost of each part. From
-these figures the next repeats are planned; every repeat updates them. Only interval widths count,
-never the result itself.
+The first repeats are the pilot: they measure the sources of noise and the cost of each part. Those
+figures plan the next repeats; every repeat updates them. Only interval widths count, never the
+result itself.
 """
 
 from __future__ import annotations
