@@ -173,7 +173,8 @@ def test_native_and_script_alternate_in_one_run(both: Lab) -> None:
     kinds = [r.cell["workload.kind"] for r in records]
     # Neither kind waits for the other to end: blocks of the two are mixed.
     assert kinds != sorted(kinds) and kinds != sorted(kinds, reverse=True)
-    assert "random_points and select_random_points, side by side" in done.stdout
+    shown = both.contend("show", both.out, "--full").stdout
+    assert "random_points and select_random_points, side by side" in shown
     assert 'id="beside"' in (both.out / "report.html").read_text(encoding="utf-8")
 
 
@@ -217,7 +218,8 @@ def test_each_run_of_a_queue_finds_it_full_and_says_how_much_it_took(queue: Lab)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("the script makes its tables") == 1
     assert "with its default lock" in done.stderr
-    assert "for all runs with its default lock" in " ".join(done.stdout.split())
+    shown = queue.contend("show", queue.out, "--full").stdout
+    assert "for all runs with its default lock" in " ".join(shown.split())
     records = queue.records()
     # Each asserts in its init() that all jobs are left.
     assert [record.status for record in records] == ["ok"] * 4
@@ -226,7 +228,7 @@ def test_each_run_of_a_queue_finds_it_full_and_says_how_much_it_took(queue: Lab)
         assert record.probes["dataset"]["fresh"]
         (mark,) = [mark for mark in record.warnings if mark["code"] == "data-drifts"]
         assert "of the 400 that prepare had made" in mark["message"]
-    assert "data-drifts (4 of 4 runs)" in done.stdout
+    assert "data-drifts (4 of 4 runs)" in shown
     assert queue.servers_alive() == []
 
 

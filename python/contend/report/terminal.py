@@ -280,18 +280,21 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _warned(report: Report, out: _Out) -> None:
-    """The remarks that matter most for reading the answer, one per line."""
+    """The remarks that matter most for reading the answer, one per line; why nothing was measured
+    in full."""
     notes = [one for one in report.host_notes if not one.ignored]
+    failures = [_failure(one) for one in report.failures]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     said = [
-        *(_failure(one) for one in report.failures),
+        *failures,
         *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
         *map(_warning, most),
         *(note_text(one, len(report.compared)) for one in notes if one.severity != "severe"),
     ]
     shown = said if len(said) <= _WARNED else said[: _WARNED - 1]
     for text in shown:
-        out.cut(text, "yellow")
+        whole = text in failures and not report.cells
+        (out.line if whole else out.cut)(text, "yellow")
     if more := len(said) - len(shown):
         out.line(f"and {more} more warnings: `contend show --full`", "yellow")
 
