@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from run_lab import SMALL_LOG, Lab, alive, as_json, wait_for, with_figures
+from run_lab import Lab, alive, as_json, wait_for, with_figures
 
 from contend.store import RunFolder
 
@@ -31,7 +31,6 @@ def model_lab(tmp_path: Path, load_program: Path) -> Lab:
     cache = tmp_path / "empty-cache"
     cache.mkdir()
     lab = Lab(tmp_path, cache, load_program, "model")
-    lab.edit(SMALL_LOG, "")
     # Neither a server on PATH nor a mirror that could be asked for one.
     lab.environment["PATH"] = str(tmp_path / "no-programs")
     return lab
