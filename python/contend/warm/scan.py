@@ -310,7 +310,7 @@ class Work:
         mark: in every statement.
         kind: of the server.
         innodb: whether some items are InnoDB's.
-        started_at: start time of the server, seconds since 1970 by its own clock: if it was
+        life: what tells this life of the server from the next (`warm_up.life_of`): if it was
             restarted since, its caches are empty.
         upto: number of leading ranges that are done.
     """
@@ -321,7 +321,7 @@ class Work:
     mark: str
     kind: str
     innodb: bool
-    started_at: int
+    life: list[int | None]
     upto: int = 0
 
     @classmethod

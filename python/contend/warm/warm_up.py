@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from pymysql.connections import Connection
 from contend.datasets.existing import entrance
 from contend.errors import ContendError, RequestError
 from contend.load.process import LoadDriver
-from contend.servers.client import ANSWER_S, fetch
+from contend.servers.client import ANSWER_S, fetch, socket_peer
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
 from contend.servers.kinds import KINDS
@@ -141,7 +142,7 @@ def resume(
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
     with _begun(server, work.kind, journal, load, limits, listen) as begun:
-        if abs(started_at(begun.connection) - work.started_at) > TOLERANCE_S:
+        if was_restarted(work.life, life_of(begun.connection, server.dsn.socket)):
             journal.work = None
             journal.write()
             raise RequestError(
@@ -151,11 +152,24 @@ def resume(
         return begun.result
 
 
-def started_at(connection: Connection[Any]) -> int:
-    """The server's start time, seconds since 1970 by its own clock."""
-    ((_, uptime),) = fetch(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+def life_of(connection: Connection[Any], socket: Path | None) -> list[int | None]:
+    """What tells one life of a server from the next: its start time, seconds since 1970 by its own
+    clock; the number of connections so far, which only grows; its process, None if it cannot be
+    seen from here. A restart within seconds shows only in the last two."""
+    status = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Connections')"
+    counts = {str(name): int(value) for name, value in fetch(connection, status)}
     ((now,),) = fetch(connection, "SELECT UNIX_TIMESTAMP()")
-    return int(now) - int(uptime)
+    pid = None if socket is None else socket_peer(socket)
+    return [int(now) - counts["Uptime"], counts["Connections"], pid]
+
+
+def was_restarted(before: list[int | None], now: list[int | None]) -> bool:
+    """Whether `now` is a later life of the server than `before`."""
+    (started, connections, pid), (started_now, connections_now, pid_now) = before, now
+    assert started is not None and started_now is not None
+    if None not in (pid, pid_now) and pid != pid_now:
+        return True
+    return (connections_now or 0) < (connections or 0) or abs(started_now - started) > TOLERANCE_S
 
 
 @contextmanager
@@ -272,7 +286,8 @@ class _WarmUp:
         self.result.refused |= gone
         sizes = {str(item): item.take for item in plan.items if item.part != KEYS}
         innodb = any(item.cache == "innodb" for item in plan.items)
-        return Work(parts, sizes, pages, mark, self.kind, innodb, started_at(self.connection))
+        life = life_of(self.connection, self.server.dsn.socket)
+        return Work(parts, sizes, pages, mark, self.kind, innodb, life)
 
     def scan(self, work: Work) -> None:
         """Run the remaining scans."""

@@ -25,7 +25,7 @@ from contend.warm.warm_up import (
     WarmUpResult,
     _WarmUp,
     end_marked,
-    resume,
+    was_restarted,
 )
 
 PAGE = 16384
@@ -118,7 +118,7 @@ class Load:
 
 
 def work(upto: int = 0) -> Work:
-    return Work(PARTS, SIZES, 20, "mark", "mariadb", True, 1000, upto)
+    return Work(PARTS, SIZES, 20, "mark", "mariadb", True, BEFORE, upto)
 
 
 def load(
@@ -174,29 +174,24 @@ def test_a_broken_one_leaves_in_the_journal_how_far_it_was(tmp_path: Path) -> No
         assert noted is not None and noted.upto == 2
 
 
-class Restarted(FakeConnection):
-    """A server that was started at this time, with nothing to be put back."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__({"Uptime": [("Uptime", "50")], "UNIX_TIMESTAMP": [(at + 50,)]})
-        self.dsn = "mysql://root@/"
-
-    def connect(self, *_: Any, **_more: Any) -> Any:
-        return self
+BEFORE: list[int | None] = [1_000_000, 40, 17]
 
 
-@pytest.mark.parametrize("moved", [TOLERANCE_S, TOLERANCE_S + 1, -TOLERANCE_S - 1])
-def test_a_server_that_was_restarted_is_not_gone_on_with(tmp_path: Path, moved: int) -> None:
-    server: Any = Restarted(1000 + moved)
-    no_load: Any = None
-    with Journal.open(tmp_path, "s") as journal:
-        work(upto=5).note(journal)
-        try:
-            resume(server, journal, no_load, Limits(), Listener())
-            assert moved == TOLERANCE_S
-        except Exception as error:
-            assert moved != TOLERANCE_S and "was restarted since" in str(error)
-        assert journal.work is None
+@pytest.mark.parametrize(
+    ("now", "restarted"),
+    [
+        ([1_000_000, 55, 17], False),
+        ([1_000_000 + TOLERANCE_S, 55, 17], False),
+        ([1_000_000, 55, None], False),
+        ([1_000_000, 3, 17], True),
+        ([1_000_000 + TOLERANCE_S + 1, 55, 17], True),
+        ([1_000_000 - TOLERANCE_S - 1, 55, 17], True),
+        ([1_000_000, 55, 18], True),
+    ],
+)
+def test_one_sign_of_a_restart_is_enough(now: list[int | None], restarted: bool) -> None:
+    assert was_restarted(BEFORE, now) is restarted
+    assert not was_restarted([1_000_000, 40, None], BEFORE)
 
 
 def test_only_statements_with_the_mark_are_ended() -> None:
