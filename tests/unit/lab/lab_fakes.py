@@ -88,7 +88,7 @@ ANSWERS: dict[str, Rows] = {
     "SHOW GLOBAL VARIABLES": [("key_buffer_size", "1000000"), ("key_cache_block_size", "1024")],
     "'Key_blocks_unused'": [],
     "@@datadir": [("/nowhere",)],
-    "'Uptime'": [("Uptime", "5")],
+    "'Uptime'": [("Uptime", "5"), ("Connections", "7")],
     "UNIX_TIMESTAMP": [(1_800_000_000,)],
     "TABLE_NAME = 'STATISTICS'": [],
     "information_schema.COLUMNS": [
