@@ -228,7 +228,9 @@ def _named(
         whole = (
             name if database is None or name.startswith(f"{database}.") else f"{database}.{name}"
         )
-        matching = [item for item in items if {name, whole} & {str(item.table), str(item)}]
+        # A table may have the name of its database.
+        meant = {name, whole, f"{database}.{name}"}
+        matching = [item for item in items if meant & {str(item.table), str(item)}]
         if not matching:
             raise _unknown(name, whole, items, survey)
         chosen |= dict.fromkeys(matching)

@@ -116,6 +116,9 @@ def warm_up(
         WarmingBroke: the server stopped; the journal has the progress.
     """
     with _begun(server, kind, journal, load, limits, listen) as begun:
+        # The rest of an earlier one is not what a stop of this one leaves.
+        journal.work = None
+        journal.write()
         if host is not None:
             plan = begun.read_files(host, plan)
         begun.load_indexes(plan)

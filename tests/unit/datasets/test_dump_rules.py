@@ -109,6 +109,7 @@ def test_what_is_about_the_database_itself_is_told_apart(
         ("CREATE DEFINER='a'@'b' VIEW v AS select 1", "CREATE VIEW v AS select 1"),
         ("CREATE DEFINER=a@localhost PROCEDURE p() SELECT 1", "CREATE PROCEDURE p() SELECT 1"),
         ("CREATE DEFINER=CURRENT_USER() VIEW v AS select 1", "CREATE VIEW v AS select 1"),
+        ("CREATE /* a */ DEFINER=a@b VIEW v AS select 1", "CREATE /* a */ VIEW v AS select 1"),
         ("CREATE DEFINER=user@localhost VIEW v AS select 1", "CREATE VIEW v AS select 1"),
         ('CREATE DEFINER="table"@"b" VIEW v AS select 1', "CREATE VIEW v AS select 1"),
         ("CREATE TABLE t (definer INT DEFAULT 1)", "CREATE TABLE t (definer INT DEFAULT 1)"),
@@ -130,10 +131,21 @@ def test_a_definer_whom_the_server_does_not_know_is_left_out(statement: str, run
          "CREATE TABLE t (a INT) PARTITION BY HASH (a) (PARTITION p ENGINE = Aria)"),
         ("CREATE TABLE t (a TEXT DEFAULT 'ENGINE=b')",
          "CREATE TABLE t (a TEXT DEFAULT 'ENGINE=b')"),
+        ("CREATE TABLE t (a INT) COMMENT 'x' ENGINE b",
+         "CREATE TABLE t (a INT) COMMENT 'x' ENGINE Aria"),
+        ("CREATE TABLE t (a INT) -- it's\n ENGINE=b COMMENT='x'",
+         "CREATE TABLE t (a INT) -- it's\n ENGINE=Aria COMMENT='x'"),
+        ("CREATE TABLE t (a INT) /* ENGINE=b */", "CREATE TABLE t (a INT) /* ENGINE=b */"),
+        ("ALTER IGNORE TABLE t ADD engine INT, ENGINE=b",
+         "ALTER IGNORE TABLE t ADD engine INT, ENGINE=Aria"),
     ],
 )  # fmt: skip
 def test_tables_get_the_engine_that_is_asked_for(statement: str, run_as: str) -> None:
     assert judge(statement.encode(), "Aria").text.decode() == run_as
+
+
+def test_a_set_of_other_variables_too_is_not_left_out() -> None:
+    assert judge(b"SET sql_log_bin=0, foreign_key_checks=0").action == "run"
 
 
 def test_the_dump_s_own_default_engine_gives_way() -> None:

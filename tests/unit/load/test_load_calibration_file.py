@@ -107,6 +107,13 @@ def test_a_ceiling_that_makes_no_sense_is_damage(path: Path, key: str, value: ob
         read(path, HOST, PROGRAM)
 
 
+@pytest.mark.parametrize("figure", ["NaN", "Infinity", "-1", "true", '"x"', "null"])
+def test_figures_are_figures(path: Path, figure: str) -> None:
+    path.write_text(path.read_text().replace("100000.0", figure))
+    with pytest.raises(DamagedCalibration):
+        read(path, HOST, PROGRAM)
+
+
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     max_examples=150,

@@ -79,6 +79,11 @@ def test_of_one_core_with_two_threads_each_has_a_thread(tmp_path: Path) -> None:
     assert cpus_of("one-thread-a-core", of, "p") == (0,)
 
 
+def test_of_an_odd_number_the_server_has_one_more(tmp_path: Path) -> None:
+    of = layout(host(tmp_path, [(0,), (1,), (2,)]))
+    assert both("apart", of, "p") == ((0, 1), (2,))
+
+
 def test_cores_of_another_kind_count_as_others_do(tmp_path: Path) -> None:
     """Two large cores with two threads, four small ones."""
     of = layout(host(tmp_path, [(0, 1), (2, 3), (4,), (5,), (6,), (7,)]))
@@ -113,6 +118,14 @@ def test_what_is_not_there_is_refused(tmp_path: Path, words: str, says: str, hin
     with pytest.raises(RequestError, match=says) as refused:
         cpus_of(words, of, "place.server.cpus")
     assert hint in (refused.value.hint or "")
+
+
+def test_memory_of_a_node_that_is_not_there(tmp_path: Path) -> None:
+    of = layout(host(tmp_path, [(0,), (1,)]))
+    with pytest.raises(
+        RequestError, match=r"place\.server\.memory names node 1, and this host has"
+    ):
+        memory_of("bind:0-1", of, "place.server.memory")
 
 
 @pytest.fixture

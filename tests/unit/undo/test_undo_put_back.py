@@ -25,7 +25,7 @@ from contend.undo import (
 )
 from contend.undo import variables as undo_variables
 from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST
-from contend.undo.variables import change
+from contend.undo.variables import change, shown
 
 SERVER = "mysql://root@db1:3306/"
 THERE: dict[str, Read] = {
@@ -357,3 +357,11 @@ def test_an_entry_that_is_not_as_contend_writes_it_stays(
     assert refused.value.detail
     assert journal.undo == [entry]
     assert server.there == THERE
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(90.0, "90"), (0.5, "0.5"), (None, "NULL"), (True, "1"), ("a", "a"), ("", "''")],
+)
+def test_values_are_shown_as_one_writes_them(value: Read, words: str) -> None:
+    assert shown(value) == words

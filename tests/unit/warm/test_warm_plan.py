@@ -72,6 +72,8 @@ def test_what_the_server_keeps_free_is_not_filled() -> None:
 def test_only_what_is_named_is_loaded() -> None:
     plan = make_plan(survey(ORDERS, CODES), database="shop", only=["codes", "orders.note"])
     assert names(plan.items) == ["shop.codes.PRIMARY", "shop.orders.note"]
+    plan = make_plan(survey(replace(CODES, name="shop")), database="shop", only=["shop.PRIMARY"])
+    assert names(plan.items) == ["shop.shop.PRIMARY"]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from contend.warm.throttle import (
     REST_S,
     STEP,
     DutyCycle,
+    Limits,
     Throttle,
 )
 
@@ -173,3 +174,20 @@ def test_one_crowded_moment_halves_once() -> None:
     assert pace.why == "latency, 2.5% of its speed"
     pace.ran(0.002, 1.0)
     assert pace.rest_until_s == pytest.approx(1.0 + 0.002 * (1 / pace.share - 1))
+
+
+def test_a_pulse_is_followed_by_a_rest_and_too_high_a_latency_makes_it_longer() -> None:
+    pace = DutyCycle(BOUND_S)
+    pace.ran(0.002, 1.0)
+    pace.see(1.0, 0.001)
+    assert pace.rest_until_s == pytest.approx(1.038)
+    pace.see(1.03, 0.006)
+    assert pace.rest_until_s == pytest.approx(1.03 + REST_S)
+    pace.ran(0.2, 2.0)
+    pace.see(2.1, 0.006)
+    assert pace.rest_until_s == pytest.approx(2.0 + 0.2 * 39)
+
+
+def test_connections_alone_are_no_limit() -> None:
+    assert not Limits(connections=4)
+    assert Limits(pages_per_second=100) and Limits(latency_s=BOUND_S)

@@ -11,10 +11,12 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
+from contend.servers.dsn import Dsn
 from contend.servers.kinds import KINDS
 from contend.undo import Journal
 from contend.warm import server_list
 from contend.warm.coverage import ByList
+from contend.warm.plan import WarmPlan
 from contend.warm.scan import WarmingBroke, WarmProgress, Work, scan
 from contend.warm.server_list import Pages, ServerHost, of_tablespace
 from contend.warm.throttle import Limits
@@ -25,6 +27,7 @@ from contend.warm.warm_up import (
     WarmUpResult,
     _WarmUp,
     end_marked,
+    warm_up,
     was_restarted,
 )
 
@@ -200,3 +203,29 @@ def test_only_statements_with_the_mark_are_ended() -> None:
     talk: Any = FakeConnection({"PROCESSLIST": threads})
     end_marked(talk, "warm 1a")
     assert talk.statements[1:] == ["KILL QUERY 7"]
+
+
+def test_a_stop_leaves_nothing_of_an_earlier_warm_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server forgets its list, and ranges of another plan are not what was asked for."""
+
+    class Server:
+        dsn = Dsn.parse("socket:/s")
+
+        def connect(self, database: str | None = None, **_more: Any) -> Any:
+            return FakeConnection()
+
+    def stopped(_begun: _WarmUp, _by_list: ByList) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_WarmUp, "load_list", stopped)
+    with Journal.open(tmp_path, "s") as journal:
+        work().note(journal)
+        nobody: Any = None
+        with pytest.raises(KeyboardInterrupt):
+            warm_up(
+                Server(), WarmPlan((), ()), "mariadb", journal, nobody, Limits(), Listener(),
+                by_list=ByList(ServerHost(Path()), ASKED, PAGE),
+            )  # fmt: skip
+        assert journal.work is None

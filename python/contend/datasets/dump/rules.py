@@ -44,6 +44,7 @@ _ABOUT = (
         REPLICATION,
         re.compile(
             r"SET (@@)?((SESSION|LOCAL|GLOBAL)[ .])?(SQL_LOG_BIN|GTID_PURGED|GTID_SLAVE_POS) "
+            r"(?!.* , )"  # A SET of other variables too is not left out.
         ),
     ),
 )
@@ -53,14 +54,15 @@ _DOES_NOTHING = re.compile(r"FLUSH (\w+ ){0,2}(LOGS|TABLES|TABLE|STATUS) |$")
 _SETS_ENGINE = re.compile(
     r"SET (.* , )?(@@)?((SESSION|LOCAL|GLOBAL)[ .])?(DEFAULT_)?STORAGE_ENGINE (=|:) "
 )
-_OF_TABLE = re.compile(r"(CREATE|ALTER) (OR REPLACE |TEMPORARY )*TABLE ")
+_OF_TABLE = re.compile(r"(CREATE|ALTER) (OR REPLACE |TEMPORARY |ONLINE |IGNORE )*TABLE ")
 _DATABASE = re.compile(r"(CREATE|DROP|ALTER) (?:OR REPLACE )?(?:DATABASE|SCHEMA) ")
 _MAY_SET = ("SET", "EXECUTE", "CALL", "BEGIN")
 
 _NAME = rb"(?:`(?:[^`]|``)*`|'[^']*'|\"[^\"]*\"|[\w$.%-]+)"
 _DEFINER = re.compile(
-    rb"""(?isx) \A (?P<before> (?: \s | /\*M?!\d* | \*/ | \b(?:CREATE|ALTER|OR|REPLACE|AGGREGATE)\b
-    | \bALGORITHM\s*=\s*\w+ )* ) DEFINER \s* = \s* %b (?:\s*@\s*%b)? (?:\s*\(\s*\))?"""
+    rb"""(?isx) \A (?P<before> (?: \s | /\*M?!\d* | \*/ | /\*(?!M?!).*?\*/
+    | \b(?:CREATE|ALTER|OR|REPLACE|AGGREGATE)\b | \bALGORITHM\s*=\s*\w+ )* )
+    DEFINER \s* = \s* %b (?:\s*@\s*%b)? (?:\s*\(\s*\))?"""
     % (_NAME, _NAME)
 )
 """The clause that names a user that the private server does not know."""
@@ -68,13 +70,14 @@ _DEFINER = re.compile(
 
 @functools.cache
 def _engine(*, backslash: bool) -> re.Pattern[bytes]:
-    """Quoted text, or an engine. Without `=`, it may be a column of that name, but not after the
-    columns."""
+    """Quoted text, a comment, a bracket or an engine. Without `=` (`bare`), it may be a column of
+    that name, but not after the columns."""
     plain, escaped = (rb"\\", rb"\\.|") if backslash else (b"", b"")
     return re.compile(
-        rb"""(?is)`(?:[^`]|``)*`|'(?:[^'%b]|%b'')*'|"(?:[^"%b]|%b"")*" """.rstrip()
-        % (plain, escaped, plain, escaped)
-        + rb"|((?<![\w$.@])ENGINE\s*=\s*|\)\s*ENGINE\s+)(?:%b)" % _NAME
+        rb"""(?isx) `(?:[^`]|``)*` | '(?:[^'%b]|%b'')*' | "(?:[^"%b]|%b"")*"
+        | (?:\#|--(?=[\x00-\x20]|\Z))[^\n]* | /\*(?!M?!)(?:.*?\*/|.*) | (?P<bracket>[()])
+        | (?<![\w$.@]) (?P<before> ENGINE\s*=\s* | (?P<bare>ENGINE\s+) ) %b"""
+        % (plain, escaped, plain, escaped, _NAME)
     )
 
 
@@ -127,14 +130,25 @@ def judge(statement: bytes, engine: str | None = None, *, backslash: bool = True
         return Verdict(database[1].lower(), words, statement, name)  # type: ignore[arg-type]
     text = statement
     if engine is not None and _OF_TABLE.match(head):
-
-        def replaced(match: re.Match[bytes]) -> bytes:
-            return match[0] if match[1] is None else match[1] + engine.encode()
-
-        text = _engine(backslash=backslash).sub(replaced, statement)
+        text = _with_engine(statement, engine, _engine(backslash=backslash))
     elif first in ("CREATE", "ALTER"):
         text = _DEFINER.sub(rb"\g<before>", statement)
     return Verdict("run", words, text, sets=first == "SET", requotes=first in _MAY_SET)
+
+
+def _with_engine(statement: bytes, engine: str, pattern: re.Pattern[bytes]) -> bytes:
+    opened = closed = 0
+
+    def replaced(match: re.Match[bytes]) -> bytes:
+        nonlocal opened, closed
+        opened += match["bracket"] == b"("
+        closed += match["bracket"] == b")"
+        is_after_columns = 0 < opened == closed
+        if match["before"] is None or (match["bare"] and not is_after_columns):
+            return match[0]
+        return match["before"] + engine.encode()
+
+    return pattern.sub(replaced, statement)
 
 
 def _unquoted(name: str) -> str:
