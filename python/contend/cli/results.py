@@ -55,8 +55,7 @@ def _show(args: argparse.Namespace) -> int:
         document = as_json(report)
         say_json(document)
         return int("missing" in document)
-    terminal.render(report, console(), full=args.full)
-    return int(bool(report.missing))
+    return int(not terminal.render(report, console(), full=args.full))
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -264,14 +264,14 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
     with display_on(console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
-        built = _show(folder, as_json=args.json)
+        built, is_whole = _show(folder, as_json=args.json)
     code = end_gate(
         args,
         built.gate,
         (built.answer.sentence, *built.answer.basis[:1]),
         measured=built.progress.is_measured,
     )
-    return path, code or int(bool(built.missing))
+    return path, code or int(not is_whole)
 
 
 def _experiment(args: argparse.Namespace) -> Experiment:
@@ -521,7 +521,7 @@ def _new_path(name: str) -> Path:
     return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
 
 
-def _show(folder: RunFolder, *, as_json: bool) -> Report:
+def _show(folder: RunFolder, *, as_json: bool) -> tuple[Report, bool]:
     # A third of all imports; errors must not wait for it.
     from contend import report
     from contend.report import html, terminal
@@ -530,17 +530,19 @@ def _show(folder: RunFolder, *, as_json: bool) -> Report:
     page = folder.path / "report.html"
     # The answer first: hours of measurements must not be lost if the page fails.
     if as_json:
-        say_json(report.as_json(built))
+        document = report.as_json(built)
+        say_json(document)
+        is_whole = "missing" not in document
     else:
-        terminal.render(built, console())
+        is_whole = terminal.render(built, console())
     html.write(built, page)
     if note := html.note(built):
         remark(f"contend: {note}")
     if as_json:
-        return built
+        return built, is_whole
     say("")
     say(f"Report: {page}")
     if built.gate is not None:
         # On one line at any width, for readers of the end of a log.
         say(built.gate.line)
-    return built
+    return built, is_whole

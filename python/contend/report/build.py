@@ -31,7 +31,16 @@ from contend.report.notices import failures_of, host_notes_of, progress_of, warn
 from contend.report.parts import Parts, missing_text
 from contend.report.why import cause_of, why_section
 from contend.sections import sessions, shape
-from contend.sections.model import Inputs, Layout, MadeSection, Panel, Section, Shown, TextTable
+from contend.sections.model import (
+    Chart,
+    Inputs,
+    Layout,
+    MadeSection,
+    Panel,
+    Section,
+    Shown,
+    TextTable,
+)
 from contend.sections.panels import (
     layout_of,
     other_levels_of,
@@ -148,7 +157,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         costs=costs,
         overall=overall,
         cells=cells,
-        made=made,
+        made=tuple(_without(picture, one) for one in made),
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=part("Warnings", lambda: warnings_of(study, compared, cells), ()),
         failures=failures_of(study),
@@ -161,6 +170,14 @@ def _report(folder: RunFolder, study: Study) -> Report:
         overrides=experiment.overrides,
     )
     return replace(report, key=_key(report), lost=tuple(parts.missing))
+
+
+def _without(picture: Chart | None, made: MadeSection) -> MadeSection:
+    """A section without the chart that is under the answer."""
+    if made.shown is None or picture not in made.shown.charts:
+        return made
+    charts = tuple(one for one in made.shown.charts if one is not picture)
+    return replace(made, shown=replace(made.shown, charts=charts))
 
 
 def _read_cause(inputs: Inputs) -> tuple[CauseText | None, Shown | None] | None:

@@ -47,9 +47,10 @@ _OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
 """Warnings of the host come after those of the measurements."""
 
 
-def render(report: Report, console: Console, *, full: bool = False) -> None:
-    """Print the report; `full` has every section, figure and fact, in the order of the page."""
-    out = _Out(console)
+def render(report: Report, console: Console, *, full: bool = False) -> bool:
+    """Print the report; `full` has every section, figure and fact, in the order of the page.
+    Returns whether no part is missing."""
+    out, whole = _Out(console), not report.missing
     for part in (_full if full else _short)(report, out):
         try:
             part()
@@ -57,6 +58,8 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
             raise  # From the terminal, not from a part.
         except Exception as error:  # Any error affects this part alone.
             out.line(missing_text(error))
+            whole = False
+    return whole
 
 
 Parts = Iterator[Callable[[], None]]
@@ -71,10 +74,10 @@ def _short(report: Report, out: _Out) -> Parts:
     else:
         yield lambda: _metrics(report, out, [report.metric.name])
     for made in report.made:
-        if made.shown is not None and (made.shown.is_short or made.is_missing):
+        if made.shown is not None and made.shown.is_short and not made.is_missing:
             yield partial(out.brief, made.shown)
-    for shown in report.lost:
-        yield partial(out.brief, shown)
+    for shown in report.missing:
+        yield partial(out.section, shown)
     if report.cells:
         yield lambda: out.line()
         yield lambda: out.line(
@@ -253,9 +256,11 @@ def _head(report: Report, out: _Out, *, full: bool) -> None:
         out.line(" · ".join([*facts, runs]), "dim")
     else:
         out.cut(report.question or report.name, "bold")
+        least = 1
         if report.progress.state != "complete":
             facts.insert(1, runs)
-        while len(facts) > 1 and len(" · ".join(facts)) > out.width:
+            least = 2
+        while len(facts) > least and len(" · ".join(facts)) > out.width:
             facts.pop()
         out.line(" · ".join(facts), "dim")
     if report.about_server:
@@ -280,21 +285,19 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _warned(report: Report, out: _Out) -> None:
-    """The remarks that matter most for reading the answer, one per line; why nothing was measured
-    in full."""
+    """Every failure, then the remarks that matter most for reading the answer, one per line."""
+    for failure in report.failures:
+        out.line(_failure(failure), "yellow")
     notes = [one for one in report.host_notes if not one.ignored]
-    failures = [_failure(one) for one in report.failures]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     said = [
-        *failures,
         *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
         *map(_warning, most),
         *(note_text(one, len(report.compared)) for one in notes if one.severity != "severe"),
     ]
     shown = said if len(said) <= _WARNED else said[: _WARNED - 1]
     for text in shown:
-        whole = text in failures and not report.cells
-        (out.line if whole else out.cut)(text, "yellow")
+        out.cut(text, "yellow")
     if more := len(said) - len(shown):
         out.line(f"and {more} more warnings: `contend show --full`", "yellow")
 
@@ -324,18 +327,18 @@ def _changes(report: Report, out: _Out, *, full: bool) -> None:
             out.line(report.key, "dim")
         for table in others if full else ():
             out.table(table)
-        _published(report, at, out, is_shown=full or len(report.panels) == 1)
+        _published(report, at, out, full=full)
 
 
-def _published(report: Report, at: int, out: _Out, *, is_shown: bool) -> None:
+def _published(report: Report, at: int, out: _Out, *, full: bool) -> None:
     metric = report.compared[at].metric
     blocks = {
         block.name: block.machine for panel in report.panels for block in panel.published_of(metric)
     }
-    if blocks and is_shown:
+    if blocks and (full or len(report.panels) == 1):
         out.line()
         for name, machine in blocks.items():
-            out.cut(f"{name}: published, no intervals; {machine}", "dim")
+            (out.line if full else out.cut)(f"{name}: published, no intervals; {machine}", "dim")
 
 
 def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:

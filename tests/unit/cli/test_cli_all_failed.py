@@ -179,6 +179,39 @@ def test_lost_runs_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "Nothing was measured: all 4 runs failed or were lost." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", [[], ["--full"]], ids=["short", "full"])
+def test_every_reason_is_told_whole(
+    tmp_path: Path, form: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "the server ended in the middle of its run with signal {}, and its log has no line of it"
+
+    def failing_each(record: RunRecord) -> RunRecord:
+        return as_failed(record, why.format(record.run)) if record.repeat > 1 else record
+
+    sets = (*SETS[:-1], "compare.repeats=4")
+    path = write_run(tmp_path / "run", study(sets=sets), change=failing_each)
+    assert main(["show", str(path), *form]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    with RunFolder.open(path) as folder:
+        runs = [one.run for one in folder.records() if one.error]
+    assert len(runs) == 6 and all(f"failed: {why.format(run)}" in said for run in runs)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["short", "json"])
+def test_a_part_that_cannot_be_made_fails_the_run(
+    lab: dict[str, Any], tmp_path: Path, form: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise IndexError
+
+    fault = "sections.model.MadeSection.document" if form else "report.terminal._changes"
+    monkeypatch.setattr(f"contend.{fault}", fail)
+    lab["change"] = None
+    path = tmp_path / "run"
+    assert main(["run", "segmented-key-cache", "--out", str(path), *form]) == 1
+    assert main(["show", str(path), *form]) == 1
+
+
 @pytest.mark.parametrize("command", ["why", "profile"])
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
 def test_what_is_measured_again_within_a_run(

@@ -263,7 +263,9 @@ def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> 
     said.append(html.render(report, {}))
     assert not any("This part is missing" in text for text in said)
     json.dumps(as_json(report), allow_nan=False)
-    json.dumps([chart.spec for chart in html.all_charts(report)], allow_nan=False)
+    charts = html.all_charts(report)
+    json.dumps([chart.spec for chart in charts], allow_nan=False)
+    assert len({chart.id for chart in charts}) == len(charts)
     if report.gate is not None:
         assert junit_of(report.gate, uncertain="failed") and markdown_of(report.gate)
     for table in TABLES:

@@ -111,6 +111,7 @@ def test_the_page_says_what_a_reader_asks(page: Path) -> None:
         "What would refute it",
         "closed-loop",
         "None: no run failed",
+        "Made by contend",
     ):
         assert words in text, words
 

@@ -63,7 +63,8 @@ def require_missing(report: Report, whole: Report, title: str) -> None:
     for said in (in_full(report), html.render(report, {})):
         assert title in said and "because of a fault of contend" in said
         assert "Warnings and failures" in said
-    assert title in as_text(report)
+    # In short too, and to its end: with the place of the fault.
+    assert missing.lead in " ".join(as_text(report, width=1000).split())
     assert as_json(report)["missing"] == {title: missing.lead}
     assert "missing" not in as_json(whole)
 
@@ -128,15 +129,15 @@ def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.Mo
 
     def show(runs: int, _inputs: Inputs) -> Shown:
         table = TextTable("Its table", ("what", "how many"), (("runs", f"{runs} in all"),))
-        return Shown("MadeSection up", f"It counts {runs} runs.", (table,), more=("And no more.",))
+        return Shown("Made up", f"It counts {runs} runs.", (table,), more=("And no more.",))
 
-    made_up = Section("made_up", "MadeSection up", read, show, lambda runs, _inputs: {"runs": runs})
+    made_up = Section("made_up", "Made up", read, show, lambda runs, _inputs: {"runs": runs})
     having(monkeypatch, *SECTIONS, made_up)
     report = built(run)
     for said in (in_full(report), html.render(report, {})):
-        assert "MadeSection up" in said and "It counts 16 runs." in said
+        assert "Made up" in said and "It counts 16 runs." in said
         assert "Its table" in said and "16 in all" in said and "And no more." in said
-    assert "MadeSection up" not in as_text(report)
+    assert "Made up" not in as_text(report)
     assert as_json(report)["made_up"] == {"runs": 16}
 
 
@@ -151,6 +152,8 @@ def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
     for text in (in_full(report), html.render(report, {})):
         assert "This part is missing because of a fault of contend" in text
         assert shown.title in text and "Warnings and failures" in text
+    console = Console(file=io.StringIO())
+    assert [terminal.render(one, console, full=True) for one in (whole, report)] == [True, False]
 
 
 def test_output_that_cannot_be_written_is_no_missing_part(whole: Report) -> None:
