@@ -324,18 +324,19 @@ def _changes(report: Report, out: _Out, *, full: bool) -> None:
             out.line(report.key, "dim")
         for table in others if full else ():
             out.table(table)
-        _published(report, at, out, is_shown=full or len(report.panels) == 1)
+        if full or len(report.panels) == 1:
+            _published(report, at, out, full=full)
 
 
-def _published(report: Report, at: int, out: _Out, *, is_shown: bool) -> None:
+def _published(report: Report, at: int, out: _Out, *, full: bool) -> None:
     metric = report.compared[at].metric
     blocks = {
         block.name: block.machine for panel in report.panels for block in panel.published_of(metric)
     }
-    if blocks and is_shown:
+    if blocks:
         out.line()
-        for name, machine in blocks.items():
-            out.cut(f"{name}: published, no intervals; {machine}", "dim")
+    for name, machine in blocks.items():
+        (out.line if full else out.cut)(f"{name}: published, no intervals; {machine}", "dim")
 
 
 def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
