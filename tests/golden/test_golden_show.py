@@ -5,6 +5,7 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,12 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return f"{said}exit {code}\n"
 
 
+def in_full(capsys: pytest.CaptureFixture[str], path: Path) -> str:
+    """All sections, without the facts of this machine and the experiment file below them."""
+    assert main(["show", str(path), "--full"]) in (0, 1)
+    return capsys.readouterr().out.partition("\nHow it was measured")[0]
+
+
 def test_the_study(capsys: pytest.CaptureFixture[str], study_run: Callable[[Path], Path]) -> None:
     check("show-study", shown(capsys, str(study_run(Path("run")))))
 
@@ -74,6 +81,9 @@ def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:
 
     path = write_run(Path("run"), study("quick"), runs=41, change=trouble)
     check("show-partial", shown(capsys, str(path)))
+    # One metric stands for all.
+    tables = r"(?s)\nResponse time, p50.*(?=\nWarnings)"
+    check("show-partial-full", re.sub(tables, "\n[…]\n", in_full(capsys, path)))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +102,10 @@ def test_answers_of_slices(
 ) -> None:
     gains = dict(zip((1, 8, 64), by_load, strict=True))
     path = write_slices(Path("run"), study("quick"), gain=lambda _, __, at: gains[at], **how)
-    said = shown(capsys, str(path))
-    answer, notices = said.partition("\nWhy: ")[0], said.partition("\nWarnings")
-    check(f"show-{name}", f"{answer}\n[…]\n{''.join(notices[1:])}")
+    answer = shown(capsys, str(path)).partition("\nWhy: ")[0]
+    _, title, notices = in_full(capsys, path).partition("\nWarnings and failures\n")
+    notices = notices.partition("\n\n")[0]
+    check(f"show-{name}", f"{answer}\n[…]\n{title}{notices}\n")
 
 
 def test_a_script_beside_the_native_workload(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,7 +120,7 @@ def _row(document: Document, place: Path, row: object, columns: int) -> Publishe
     if not is_gain and min(numbers) <= 0:
         document.refuse(place, "figures must be above 0: they are shown as ratios")
     levels = {
-        document.target((*place, "cell", path), path).path: _level(document, place, level)
+        document.target(at := (*place, "cell", path), path).path: _level(document, at, level)
         for path, level in cell.items()
     }
     return PublishedRow(levels, *((numbers, ()) if is_gain else ((), numbers)))

@@ -232,6 +232,11 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     ("published row of words", '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [\n'
      '  { cell = { "workload.points" = 1 }, gain_percent = ["x"] },\n]',
      'it.toml:4: gain_percent must hold numbers, not "x"', None),
+    ("published row of a level that is none",
+     '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [\n'
+     '  { cell = { "workload.points" = [1] }, gain_percent = [1] },\n]',
+     "it.toml:4: published.a.rows.0.cell.workload.points must be text, a number or true/false",
+     None),
     ("published row without a cell",
      '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [{ gain_percent = [1] }]',
      "it.toml:3: a published row needs the cell that it belongs to", None),
