@@ -112,7 +112,7 @@ def _folders(names: Sequence[str]) -> Iterator[tuple[Path, bool]]:
         for path in folders_of(name):
             if (resolved := path.resolve()) not in seen:
                 seen.add(resolved)
-                yield path, path.parent != Path(name)
+                yield path, path.parent != Path(name) or path == path.parent  # "." is its parent
 
 
 def _past_run(path: Path, study: Study) -> PastRun:

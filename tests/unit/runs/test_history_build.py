@@ -145,7 +145,7 @@ def test_a_folder_that_is_written_now_is_left_out_and_told(tmp_path: Path) -> No
 
 
 def test_a_newer_folder_is_refused_if_it_is_named_and_left_out_if_it_is_found(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write_runs(tmp_path, 3)
     with sqlite3.connect(paths[0] / "results.sqlite") as connection:
@@ -153,6 +153,9 @@ def test_a_newer_folder_is_refused_if_it_is_named_and_left_out_if_it_is_found(
     connection.close()
     with pytest.raises(RequestError, match="has format 99"):
         build([str(path) for path in paths])
+    monkeypatch.chdir(paths[0])
+    with pytest.raises(RequestError, match="has format 99"):
+        build([".", *map(str, paths[1:])])
     history = build([str(tmp_path)])
     assert len(history.runs) == 2
     assert "has format 99" in history.notices[0]
