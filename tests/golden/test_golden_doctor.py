@@ -13,12 +13,12 @@ import pytest
 from transcripts import check
 
 from contend.cli.main import main
-from contend.doctor import examine, lines_of
-from contend.doctor.document import ignored_of
+from contend.host.doctor import examine, lines_of
+from contend.host.doctor.document import ignored_of
 from contend.metrics.host import Measure
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "unit" / "doctor"))
+sys.path.insert(0, str(HERE.parent / "unit" / "host" / "doctor"))
 from doctor_pairs import Case  # noqa: E402
 
 

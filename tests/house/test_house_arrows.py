@@ -42,8 +42,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "outcome": set(),
     "probed": set(),
     "program": {"errors"},
-    "placement": {"host"},
-    "settings": {"host", "placement"},
+    "settings": {"host"},
     "spec": {"settings"},
     "stats": set(),
     "host": set(),
@@ -51,16 +50,14 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "store": {"settings", "spec"},
     "findings": {"settings", "spec", "stats", "store"},
     "why": {"settings", "spec", "stats", "host", "store", "findings"},
-    "servers": {"settings", "spec", "host", "placement"},
-    "load": {"settings", "spec", "stats", "host", "placement"},
+    "servers": {"settings", "spec", "host"},
+    "load": {"settings", "spec", "stats", "host"},
     "datasets": {"settings", "spec", "host", "servers", "load"},
-    "probes": {"settings", "spec", "host", "servers"},
     "undo": {"host", "servers"},
     "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
-    "doctor": {"host"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        *("probes", "undo", "warm", "doctor", "findings", "placement", "why"),
+        *("undo", "warm", "findings", "why"),
     },
     "sections": {
         *("settings", "spec", "stats", "host", "servers", "load", "store", "findings", "lab"),
@@ -71,10 +68,8 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *(
-            "probes",
             "undo",
             "warm",
-            "doctor",
             "findings",
             "why",
             "lab",
@@ -82,7 +77,6 @@ PYTHON_ARROWS: dict[str, set[str]] = {
             "report",
             "runs",
             "recipes",
-            "placement",
         ),
     },
 }

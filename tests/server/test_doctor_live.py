@@ -11,10 +11,10 @@ from sql import Factory
 
 from contend.cli.doctor import seen_server
 from contend.cli.main import main
-from contend.doctor import CHECKS, HostDocument, examine, short_form
-from contend.doctor.document import with_server
-from contend.doctor.model import Subject
 from contend.host import Tree
+from contend.host.doctor import CHECKS, HostDocument, examine, short_form
+from contend.host.doctor.document import with_server
+from contend.host.doctor.model import Subject
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.store import RunFolder
 

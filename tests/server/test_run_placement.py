@@ -12,8 +12,8 @@ import pytest
 from run_lab import Lab, wait_for
 
 from contend.errors import RequestError
-from contend.placement import Placement
-from contend.placement.cpus import layout
+from contend.host.placement import Placement
+from contend.host.placement.cpus import layout
 from contend.servers import PrivateServer, ServerBinary
 from contend.settings import place
 from contend.store import RunRecord

@@ -8,9 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-from contend.doctor import examine
-from contend.doctor.model import Subject
 from contend.host import Tree
+from contend.host.doctor import examine
+from contend.host.doctor.model import Subject
 from contend.host.machine import block_device, mount_of
 
 TOPOLOGY = ("core_id", "physical_package_id", "thread_siblings_list")

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from hdrh.histogram import HdrHistogram
 
+from contend.host.placement import Placed
 from contend.load.process import OnEvent
 from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
-from contend.placement import Placed
 
 Answer = Callable[[dict[str, Any]], Done]
 

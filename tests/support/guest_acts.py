@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import ContendError
+from contend.host.placement import Placement, look
+from contend.host.placement import become as script
+from contend.host.placement.cpus import layout
+from contend.host.placement.groups import grouped
 from contend.load import memory_nodes
-from contend.placement import Placement, look
-from contend.placement import become as script
-from contend.placement.cpus import layout
-from contend.placement.groups import grouped
 from contend.probed import NodeMatrix
 from contend.settings import SETTINGS, launch_of
 

@@ -13,9 +13,9 @@ from typing import NoReturn
 import pytest
 
 from contend.errors import RequestError, WorkError
+from contend.host.placement import Placement
+from contend.host.placement.groups import grouped
 from contend.host.profiler import Profiler, why_no_profiler
-from contend.placement import Placement
-from contend.placement.groups import grouped
 
 
 def missing(what: str) -> NoReturn:

@@ -13,7 +13,7 @@ from contend.cli.parser import remark, say, say_json
 from contend.errors import RequestError
 
 if TYPE_CHECKING:
-    from contend.doctor.model import SeenServer, Subject
+    from contend.host.doctor.model import SeenServer, Subject
     from contend.servers.existing import ExistingServer
 
 
@@ -70,8 +70,8 @@ def _doctor(args: argparse.Namespace) -> int:
 
 
 def _explain(name: str) -> int:
-    from contend.doctor import CHECKS, lines_of_explanation
-    from contend.doctor.document import check_named
+    from contend.host.doctor import CHECKS, lines_of_explanation
+    from contend.host.doctor.document import check_named
 
     for number, check in enumerate(CHECKS if name == "all" else [check_named(name)]):
         if number:
@@ -82,7 +82,7 @@ def _explain(name: str) -> int:
 
 
 def _compare(one: Path, other: Path, *, as_json: bool) -> int:
-    from contend.doctor import compare, lines_of_comparison, read_document
+    from contend.host.doctor import compare, lines_of_comparison, read_document
 
     first, second = read_document(one), read_document(other)
     found = compare(first, second)
@@ -100,8 +100,8 @@ def _finite(ratio: float | None) -> float | None:
 
 
 def _examine(args: argparse.Namespace) -> int:
-    from contend.doctor import examine, lines_of
-    from contend.doctor.document import ignored_of
+    from contend.host.doctor import examine, lines_of
+    from contend.host.doctor.document import ignored_of
 
     begun_s = time.monotonic()
     ignored = ignored_of(args.ignore)
@@ -120,11 +120,11 @@ def _examine(args: argparse.Namespace) -> int:
 
 def _subject(args: argparse.Namespace) -> Subject:
     from contend.cli.restore import server_of
-    from contend.doctor import measures
-    from contend.doctor.document import with_server
-    from contend.doctor.model import Subject
     from contend.folders import default_cache
     from contend.host import Tree
+    from contend.host.doctor import measures
+    from contend.host.doctor.document import with_server
+    from contend.host.doctor.model import Subject
     from contend.load import cpu_state, memory_nodes
     from contend.program import find_program
     from contend.servers.dsn import Dsn
@@ -153,7 +153,7 @@ def seen_server(server: ExistingServer) -> SeenServer:
     Raises:
         ContendError: it cannot be queried.
     """
-    from contend.doctor.model import SeenServer
+    from contend.host.doctor.model import SeenServer
     from contend.servers.client import socket_peer
     from contend.servers.variables import read_all
 

@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 
 from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
-from contend.placement.groups import remove_left_over
+from contend.host.placement.groups import remove_left_over
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionRefused
 from contend.servers.existing import Ask, ExistingServer

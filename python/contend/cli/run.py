@@ -16,10 +16,10 @@ from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
-from contend.doctor import short_form
-from contend.doctor.document import ignored_of
 from contend.errors import ContendError, RequestError
 from contend.folders import default_cache
+from contend.host.doctor import short_form
+from contend.host.doctor.document import ignored_of
 from contend.lab import session
 from contend.lab.borrowed import cluster_of, require_as_one
 from contend.lab.equipment import (

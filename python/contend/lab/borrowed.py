@@ -17,14 +17,14 @@ from pymysql.connections import Connection
 
 from contend.datasets import TablesSeen, entrance
 from contend.errors import ContendError, RequestError, WorkError
+from contend.host.placement import Placement
 from contend.lab.caches import Caches
 from contend.lab.events import Listener, Notice
+from contend.lab.probes import Observed, ObservedMember
 from contend.lab.testbed import Ready, Testbed
 from contend.load import AskedMember, LoadDriver
-from contend.placement import Placement
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, MemberServer, RunWarning
-from contend.probes import Observed, ObservedMember
 from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import last_keys

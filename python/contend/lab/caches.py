@@ -15,9 +15,9 @@ from pymysql.connections import Connection
 
 from contend.errors import WorkError
 from contend.host import page_cache
+from contend.lab.probes import Expected
 from contend.load import LoadDriver
 from contend.probed import Warmed, Warming
-from contend.probes import Expected
 from contend.settings.before_run import COLD
 from contend.settings.model import EVERY_CACHE
 from contend.undo import Journal, put_back

@@ -70,8 +70,8 @@ class BlockToLookAt:
         Raises:
             LoadFailed: contend-load gave no result.
         """
+        from contend.host.placement import Placed
         from contend.load import plan_in_slices
-        from contend.placement import Placed
 
         plan = plan_in_slices(arms or self.arms, cut, seed=self.number)
         client = self.readies[0].client

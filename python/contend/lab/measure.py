@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from contend import probes
 from contend.errors import ContendError
+from contend.host.placement import Placed, look
+from contend.lab import probes
 from contend.lab.client import script_facts
 from contend.lab.events import Listener, Pace
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.load.ceilings import Calibration, shape_of
 from contend.outcome import Done, Hello, Interval, Outcome, Slice
-from contend.placement import Placed, look
 from contend.plan import Plan
 from contend.probed import Generator, Probes, RunWarning
 from contend.servers.errors import ServerDied

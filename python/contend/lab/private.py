@@ -13,13 +13,14 @@ from pymysql.connections import Connection
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
+from contend.host.placement import Placement, look
+from contend.host.placement.cpus import layout
+from contend.host.placement.groups import lifted
 from contend.lab.caches import Caches, ColdStart, drop_files, files_of
 from contend.lab.events import Listener
+from contend.lab.probes import Observed, ObservedMember
 from contend.lab.testbed import Ready, Testbed
 from contend.load import Address, AskedMember, LoadDriver, MemberLines, plan_of
-from contend.placement import Placement, look
-from contend.placement.cpus import layout
-from contend.placement.groups import lifted
 from contend.plan import HandlerSocket
 from contend.probed import (
     DatasetRecord,
@@ -31,7 +32,6 @@ from contend.probed import (
     ServerRecord,
     Warming,
 )
-from contend.probes import Observed, ObservedMember
 from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import Deployment, Member

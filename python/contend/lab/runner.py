@@ -12,12 +12,12 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.lab.measure import arms_of, measure, seed_of
+from contend.lab.probes import DRIFT_MAX
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
 from contend.probed import Probes
-from contend.probes import DRIFT_MAX
 from contend.settings.load import Slicing, ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from contend.errors import WorkError
+from contend.host.placement import Placed, Placement, look
+from contend.host.placement.groups import grouped
 from contend.interrupts import shielded
 from contend.load.plan import answers_s, planned_s, visit_s
 from contend.outcome import Done, Outcome
-from contend.placement import Placed, Placement, look
-from contend.placement.groups import grouped
 from contend.plan import Plan
 from contend.program import PROGRAM
 

@@ -20,10 +20,10 @@ from typing import Any, Self
 
 from pymysql.connections import Connection
 
-from contend.placement import Placement, look
-from contend.placement.beside import Watched
-from contend.placement.groups import grouped, throttled_s
-from contend.placement.look import by_role, place_threads
+from contend.host.placement import Placement, look
+from contend.host.placement.beside import Watched
+from contend.host.placement.groups import grouped, throttled_s
+from contend.host.placement.look import by_role, place_threads
 from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect, socket_peer

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError
-from contend.placement import cpus as words
-from contend.placement.model import as_list
+from contend.host.placement import cpus as words
+from contend.host.placement.model import as_list
 from contend.settings.model import Differs, HostWish, Launch, Need, Setting, Values
 from contend.settings.place import CpuWords
 from contend.settings.values import Choice, Flag, Key, Text, ValueKind, WholeNumber

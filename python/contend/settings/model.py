@@ -14,8 +14,8 @@ from enum import Enum, IntEnum
 from functools import cached_property
 from typing import Any, Protocol, Self
 
-from contend.placement.beside import Spin
-from contend.placement.model import Placement
+from contend.host.placement.beside import Spin
+from contend.host.placement.model import Placement
 from contend.settings.tables import Tagged
 from contend.settings.values import Key, Level, ValueKind
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError
+from contend.host.placement import cpus as words
+from contend.host.placement.beside import PATTERNS, Spin
+from contend.host.placement.groups import real_time_file
+from contend.host.placement.look import ROLES
+from contend.host.placement.model import CLASSES, REAL_TIME, Placement, as_list
 from contend.host.tree import Tree
-from contend.placement import cpus as words
-from contend.placement.beside import PATTERNS, Spin
-from contend.placement.groups import real_time_file
-from contend.placement.look import ROLES
-from contend.placement.model import CLASSES, REAL_TIME, Placement, as_list
 from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.settings.values import (
     Bounded,

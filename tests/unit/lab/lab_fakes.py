@@ -16,18 +16,18 @@ from unrun_server import UNRUN
 
 from contend.datasets import Dataset
 from contend.errors import ContendError
+from contend.host.placement import Placement
 from contend.lab.design import Design
 from contend.lab.events import Event, Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateTestbed
+from contend.lab.probes import Expected, Observed
 from contend.lab.runner import Runner
 from contend.lab.session import Equipment, begin, resume
 from contend.lab.testbed import Ready
 from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver
 from contend.load.ceilings import Calibration
-from contend.placement import Placement
 from contend.probed import ServerIdentity
-from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.client import StatementFailed
 from contend.servers.deployment import alone

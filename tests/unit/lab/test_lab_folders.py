@@ -14,10 +14,10 @@ from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.lab.design import Design
 from contend.lab.effort import Effort
+from contend.lab.probes import Expected, Observed
 from contend.lab.runner import Runner
 from contend.lab.testbed import Ready
 from contend.load import Address
-from contend.probes import Expected, Observed
 from contend.spec import CellSpec, planned_runs
 
 ENGINES = {

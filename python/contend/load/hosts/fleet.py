@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from contend.errors import ContendError, RequestError
+from contend.host.placement import Placed
 from contend.load.hosts.cluster import LEAD_S, Cluster, HostGone, LoadHost, begin_ns, on_clock
 from contend.load.plan import planned_s
 from contend.load.process import (
@@ -29,7 +30,6 @@ from contend.load.process import (
     parse,
 )
 from contend.outcome import ClockOffset, Done, Outcome
-from contend.placement import Placed
 from contend.plan import Plan
 
 TICK_S = 0.05

@@ -1,0 +1,10 @@
+"""Observations around a run: counters before and after it, and the warnings they give.
+
+counters   a probe is two functions and one entry of `PROBES`
+watches    observations during a run
+checks     a check is one function and one entry of `CHECKS`
+"""
+
+from contend.lab.probes.checks import DRIFT_MAX, Expected, against_ceiling, warnings_of
+from contend.lab.probes.counters import Observed, ObservedMember, changes, look
+from contend.lab.probes.watches import ProfileWatch, QueryCacheWatch
