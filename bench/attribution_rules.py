@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from contend.lab import effort
-from contend.probed import TriedRecord
+from contend.metrics.probed import TriedRecord
 from contend.settings.load import ROUNDS_OF_TREATMENTS
 from contend.why import plan as why
 from contend.why import tried

@@ -27,7 +27,7 @@ from pathlib import Path
 from rounds import markdown_table, publish
 from units import log_ratios
 
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program

@@ -27,7 +27,7 @@ from peers import Job as FloorJob
 from peers import PeerFailed, spent, version_of
 from rounds import alternate, markdown_table, publish, ratio
 
-from contend.program import find_program
+from contend.files import find_program
 from contend.spec import recipe_text
 
 EMPLOYEES = tuple(tomllib.loads(recipe_text("slap-concurrency"))["workload"]["statements"])

@@ -31,8 +31,8 @@ from scipy.stats import beta
 from trust_record import FOLDER
 from units import EXPERIMENTS
 
+from contend.files import default_cache
 from contend.findings import Study, compared_of, study_of
-from contend.folders import default_cache
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program

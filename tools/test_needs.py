@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 from contend.errors import ContendError
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.servers import debian
 from contend.servers.apt import Apt, architecture, for_suite, render, unpack
 

@@ -1,7 +1,7 @@
 """The types of what contend-load is told and answers, written from their JSON Schemas.
 
-    python tools/typed_schemas.py outcome > python/contend/outcome.py
-    python tools/typed_schemas.py plan > python/contend/plan.py
+    python tools/typed_schemas.py outcome > python/contend/metrics/outcome.py
+    python tools/typed_schemas.py plan > python/contend/metrics/plan.py
 
 A test holds the files equal to what this prints.
 """

@@ -1,20 +1,31 @@
-"""The error tree, suggestions for misspelt names, and removing secrets from user input.
+"""Errors and stops: everything that ends work early. And text from outside, made safe to print.
 
-Every error meant for users is a ContendError. All others are bugs.
+Every error that a user can meet is a ContendError; any other exception is a bug.
 
     ContendError
-    ├─ RequestError   the request is wrong     exit 2
-    └─ WorkError      the work failed          exit 1
+    ├─ RequestError   the request was wrong   exit 2
+    └─ WorkError      the work failed         exit 1
 
-Packages derive their own classes from these, so that a caller can catch one kind of error.
+Rooms derive their own classes from these, so that a caller can catch one kind.
+
+Ctrl-C, SIGTERM and SIGHUP: the first one ends the work. contend then stops its servers and reverts
+its changes, each within a time limit of its own. Further signals during that are noted but not
+raised. The third signal gives the current step `LIMIT_S` more seconds; then contend gives up that
+server and tries the next one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
 import re
-from collections.abc import Iterable
-from typing import ClassVar
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, ClassVar
 
 
 class ContendError(Exception):
@@ -140,3 +151,138 @@ def _word_without_secrets(word: str) -> str:
         lambda found: f"{found[1]}={_HIDDEN}" if is_secret(found[1]) else found[0], word
     )
     return re.sub(r"""^(['"`]?-p)[^'"`]+""", rf"\g<1>{_HIDDEN}", word)
+
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f"  # controls but tab and newline; delete
+    r"\x80-\x9f"  # 8-bit forms of control sequences
+    r"\u202a-\u202e\u2066-\u2069"  # reorder the text after them
+    r"\ud800-\udfff]"  # halves of characters, such as in a path that is not UTF-8
+)
+_BREAK = re.compile(r"\s*[\n\u2028\u2029]\s*")
+
+
+def clean(text: str) -> str:
+    """The text without terminal control characters; its lines stay."""
+    return _UNSAFE.sub(REPLACEMENT, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """The same on one line, so that no part of it looks like a line of contend's."""
+    return _BREAK.sub(" ", clean(text.rstrip("\n")))
+
+
+LIMIT_S = 20.0
+ENOUGH = 3
+"""Signals after which the current step has `LIMIT_S` left."""
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The signals so far.
+
+    Args:
+        shields: number of active, nested shields.
+        is_raised: the work is ending.
+        is_limited: the alarm is set.
+        alarm: the previous handler of the alarm.
+        is_told: the user knows why the end takes a moment.
+    """
+
+    signals: int = 0
+    shields: int = 0
+    is_raised: bool = False
+    is_limited: bool = False
+    is_told: bool = False
+    alarm: Any = None
+
+
+_seen = _Seen()
+
+
+@contextlib.contextmanager
+def watched(*, is_all: bool = False) -> Iterator[None]:
+    """Handle every stop this way, including those from a terminal that closes or a service manager.
+    Ignored signals, such as a hang-up under nohup, stay ignored.
+
+    Args:
+        is_all: the process does nothing else, so later stops do not matter after the first.
+    """
+    global _seen
+    stops = [stop for stop in _STOPS if signal.getsignal(stop) != signal.SIG_IGN]
+    before, _seen = _seen, _Seen()
+    handlers = [signal.signal(stop, _stop) for stop in stops]
+    try:
+        yield
+    finally:
+        if _seen.alarm is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, _seen.alarm)
+        for stop, handler in zip(stops, handlers, strict=True):
+            signal.signal(stop, signal.SIG_IGN if is_all and _seen.is_raised else handler)
+        _seen = before
+
+
+@contextlib.contextmanager
+def shielded() -> Iterator[None]:
+    """A part that is always completed: a stop during it is raised afterwards.
+
+    Raises:
+        KeyboardInterrupt: a stop came, or `ENOUGH` came and the part was not done in time. An error
+            of the part is its cause.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Signals are only handled in the main thread.
+        return
+    seen = _seen
+    seen.shields += 1
+    try:
+        try:
+            yield
+        finally:
+            seen.shields -= 1
+    except Exception as error:
+        if _is_due(seen):
+            raise KeyboardInterrupt from error
+        raise
+    if _is_due(seen):
+        raise KeyboardInterrupt
+
+
+def _is_due(seen: _Seen) -> bool:
+    """Whether to raise a stop now, which happens once."""
+    if seen.shields or seen.is_raised or not seen.signals:
+        return False
+    seen.is_raised = True
+    return True
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    _seen.signals += 1
+    if _is_due(_seen):
+        raise KeyboardInterrupt
+    if not _seen.is_told:
+        _seen.is_told = True
+        _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
+    if _seen.signals >= ENOUGH and not _seen.is_limited:
+        _seen.is_limited = True
+        # Only now: until then the alarm may belong to other code.
+        before = signal.signal(signal.SIGALRM, _give_up)
+        _seen.alarm = before if _seen.alarm is None else _seen.alarm
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+
+
+def _give_up(_signal: int, _frame: FrameType | None) -> None:
+    _seen.is_limited = False
+    _seen.is_raised = True
+    raise KeyboardInterrupt
+
+
+def _say(words: str) -> None:
+    # Directly to the descriptor: the signal may interrupt the writing of a line.
+    with contextlib.suppress(OSError):
+        os.write(2, f"contend: {words}\n".encode())

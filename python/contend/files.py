@@ -1,18 +1,26 @@
-"""Files that may come from a stranger: only regular files are read. New files are written next to
-the old one and replace it once complete.
+"""Reading and writing files that others may have prepared, locks between processes, the user's
+folders, and the path of contend-load.
 
-In a stranger's run folder, contend does not wait for a pipe or a device, and writes nothing through
-a link.
+A run folder may come from a stranger: contend reads only regular files in it (a pipe or a device
+is refused), and never writes through a link. A new version is written next to the old file and
+replaces it when it is complete.
+
+A lock is `flock` on a file; the kernel releases it when its last holder ends, however it ends. A
+server can inherit the descriptor. The holder of a lock may remove its file.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
-import secrets
 import stat
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from contend.errors import RequestError
 
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -42,7 +50,7 @@ def replace_file(
     Raises:
         OSError: it cannot be written; an existing file is unchanged.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _FLAGS
     descriptor = os.open(beside, flags, _mode(path) if mode is None else mode)
     try:
@@ -110,3 +118,116 @@ def _mode(path: Path) -> int:
     except OSError:
         return 0o666
     return stat.S_IMODE(before) if stat.S_ISREG(before) else 0o666
+
+
+def default_cache() -> Path:
+    """`$XDG_CACHE_HOME/contend`, or `~/.cache/contend`. A relative variable does not count."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def default_state() -> Path:
+    """`$XDG_STATE_HOME/contend`, or `~/.local/state/contend`, likewise."""
+    return _folder("XDG_STATE_HOME", ".local/state")
+
+
+def _folder(variable: str, usual: str) -> Path:
+    named = Path(os.environ.get(variable, ""))
+    return (named if named.is_absolute() else Path.home() / usual) / "contend"
+
+
+_LOCK_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Locked(Exception):
+    """A different process holds the lock."""
+
+
+def lock(path: Path, *, on_wait: Callable[[], object] | None = None, mode: int = 0o600) -> int:
+    """Lock a file, which is created if missing; return the lock, to be released by `os.close`.
+
+    Args:
+        path: in a folder that exists.
+        on_wait: called before waiting for a different process that holds it.
+        mode: of the file, if it is created.
+
+    Raises:
+        Locked: a different process holds it, and there is no `on_wait`.
+        OSError: the file cannot be created or opened.
+    """
+    while True:
+        # A link or a pipe of that name is not contend's: do not follow it or wait for it.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _LOCK_FLAGS, mode)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if on_wait is None:
+                    raise Locked(str(path)) from None
+                on_wait()
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Its holder may have removed the file; a lock on a removed file guards nothing.
+            if _is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, on_wait: Callable[[], object] | None = None) -> Iterator[int]:
+    """Hold a lock for a block; see `lock`."""
+    descriptor = lock(path, on_wait=on_wait)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock. Does not lock or create the file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _LOCK_FLAGS)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+PROGRAM = "contend-load"
+
+
+def find_program() -> Path:
+    """The contend-load to use: `CONTEND_LOAD`, else next to this Python, else on PATH."""
+    named = os.environ.get("CONTEND_LOAD")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise RequestError(
+                f"CONTEND_LOAD names {named}, which is not a program",
+                hint="Unset it, or point it at contend-load.",
+            )
+        return Path(named)
+    beside = Path(sys.executable).parent / PROGRAM
+    if os.access(beside, os.X_OK):
+        return beside
+    import shutil  # costs more than the rest of this file
+
+    on_path = shutil.which(PROGRAM)
+    if on_path:
+        return Path(on_path)
+    raise RequestError(
+        f"{PROGRAM} was not found beside {sys.executable} nor on PATH",
+        hint="Install contend with `make setup` or `pip install .`, which builds it.",
+    )

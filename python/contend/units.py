@@ -1,13 +1,17 @@
-"""Durations, sizes and counts: parsing durations from user input, and formatting all three.
+"""Durations as people write them; durations, sizes and counts as people read them; and facts by
+dotted name (`cpu.model`), with the nested form that is stored.
 
-Inside contend a duration is seconds (float) and a size is bytes (int). Parsing raises ValueError
-with a phrase for the accepted form; the caller knows the place and makes it a ContendError.
+Inside contend a duration is seconds (float) and a size is bytes (int). Reading raises ValueError
+with a phrase that names the accepted values; the caller knows the place and makes it a
+ContendError.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _DURATION_UNITS_S = {
     "us": 1e-6,
@@ -97,3 +101,23 @@ def _three_digits(value: float) -> str:
     places = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"cpu.model": "x"}` as `{"cpu": {"model": "x"}}`."""
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        *groups, last = name.split(".")
+        node = tree
+        for group in groups:
+            node = node.setdefault(group, {})
+        node[last] = value
+    return tree
+
+
+def fact(tree: Mapping[str, Any], name: str) -> Any:
+    """One fact of a nested tree; None if it is not known."""
+    value: Any = tree
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -12,7 +12,7 @@ from transcripts import check
 
 from contend import host
 from contend.cli.main import main
-from contend.probed import TriedRecord
+from contend.metrics.probed import TriedRecord
 from contend.report.why import sentence_of
 from contend.stats import Estimate
 from contend.store import RunFolder

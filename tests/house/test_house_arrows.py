@@ -19,29 +19,15 @@ from tree import (
     rust_uses,
 )
 
-EVERYWHERE = {
-    *("errors", "units", "facts", "folders", "interrupts", "locks", "metrics", "plan", "outcome"),
-    *("probed", "files", "outside", "program", "shape"),
-    "__version__",
-}
+EVERYWHERE = {"errors", "units", "files", "metrics", "__version__"}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
     "__main__": {"cli"},
     "errors": set(),
     "units": {"errors"},
-    "facts": set(),
     "files": set(),
-    "folders": set(),
-    "interrupts": set(),
-    "locks": set(),
-    "outside": set(),
-    "shape": set(),
     "metrics": set(),
-    "plan": set(),
-    "outcome": set(),
-    "probed": set(),
-    "program": {"errors"},
     "settings": {"host"},
     "spec": {"settings"},
     "stats": set(),

@@ -17,7 +17,7 @@ from typing import Any
 from forked_contend import Forked
 
 import contend
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.store import RunFolder, RunRecord
 
 TINY = """

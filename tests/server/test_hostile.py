@@ -18,7 +18,7 @@ from child_python import import_path
 from forked_contend import Forked
 from hostile_server import ANSWERS, HostileServer
 
-from contend.program import find_program
+from contend.files import find_program
 from contend.undo import Journal
 
 PASSWORD = "SECRETpw123"

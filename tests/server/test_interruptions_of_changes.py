@@ -20,7 +20,7 @@ from run_lab import Lab, interrupt, wait_for
 from sql import Factory, query
 from test_run_restore import DIRTY, EXPERIMENT
 
-from contend import interrupts
+from contend import errors
 from contend.cli.main import main
 from contend.servers import Dsn, PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
@@ -150,7 +150,7 @@ def test_all_is_as_it_was_on_mysql(
 
 
 def started(
-    theirs: Theirs, folder: Path, moment: str, limit_s: float = interrupts.LIMIT_S
+    theirs: Theirs, folder: Path, moment: str, limit_s: float = errors.LIMIT_S
 ) -> subprocess.Popen[str]:
     """A process that changes them and a file of the kernel's in the folder, at that moment."""
     (folder / "vm").mkdir()

@@ -14,7 +14,7 @@ import pytest
 from child_python import import_path
 from mirror import SUITE, Mirror
 
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers import got as cache
 from contend.servers.apt import architecture, render

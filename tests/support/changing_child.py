@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contend import interrupts
+from contend import errors
 from contend.cli import main as front_door
 from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.shared_host import SharedHost
@@ -82,7 +82,7 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
 
 def run(argv: list[str]) -> int:
     folder, dsn, moment = Path(argv[0]), argv[1], argv[2]
-    interrupts.LIMIT_S = float(argv[3])
+    errors.LIMIT_S = float(argv[3])
     stand = Stand(folder, moment)
     # The second variable of the first level, and of the second one.
     variables.set_one = stand.before(variables.set_one, noted=2, switching=5)

@@ -10,7 +10,7 @@ from typing import Any
 from contend.load.hosts import cluster
 from contend.load.hosts.cluster import LoadHost
 from contend.load.hosts.worker import HostWorker
-from contend.outcome import ClockOffset
+from contend.metrics.outcome import ClockOffset
 
 
 class Answered:

@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 
 from contend.host.placement import Placed
 from contend.load.process import OnEvent
-from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
+from contend.metrics.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
 
 Answer = Callable[[dict[str, Any]], Done]
 

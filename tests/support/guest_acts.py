@@ -20,7 +20,7 @@ from contend.host.placement import become as script
 from contend.host.placement.cpus import layout
 from contend.host.placement.groups import grouped
 from contend.load import memory_nodes
-from contend.probed import NodeMatrix
+from contend.metrics.probed import NodeMatrix
 from contend.settings import SETTINGS, launch_of
 
 BODY = "/body"

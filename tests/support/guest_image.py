@@ -20,7 +20,7 @@ from pathlib import Path
 
 from needs import missing, program
 
-from contend.folders import default_cache
+from contend.files import default_cache
 
 SUPPORT = Path(__file__).parent
 REPOSITORY = SUPPORT.parents[1]

@@ -22,7 +22,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from contend.datasets import CONTENT_VERSION
-from contend.probed import HostUse
+from contend.metrics.probed import HostUse
 from contend.spec import Experiment, Planned, load_experiment, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from contend.metrics.probed import CpuState, HostState
 from contend.metrics.read import Name, distance_ns, name_of
-from contend.probed import CpuState, HostState
 
 
 def looked(*ns: float) -> CpuState:

@@ -14,7 +14,7 @@ from glibc import Unpackable, read_needs
 from portable import GLIBC, TARGETS, NoRust, build
 from wheel_of import ROOT, pack
 
-from contend.program import find_program
+from contend.files import find_program
 
 WORK = ROOT / "build" / "wheels"
 DIST = ROOT / "dist"

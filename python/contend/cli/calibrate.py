@@ -13,7 +13,7 @@ from contend.cli.console import console
 from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of

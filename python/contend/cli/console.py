@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from contend.cli.streams import raw_of
-from contend.outside import clean
+from contend.errors import clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress

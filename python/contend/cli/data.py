@@ -17,7 +17,7 @@ from contend.cli.restore import server_of
 from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, require_conditions
 from contend.errors import RequestError
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.lab.conditions import looks_in
 from contend.lab.events import Relay
 from contend.servers.client import LONG_S

@@ -120,13 +120,12 @@ def _examine(args: argparse.Namespace) -> int:
 
 def _subject(args: argparse.Namespace) -> Subject:
     from contend.cli.restore import server_of
-    from contend.folders import default_cache
+    from contend.files import default_cache, find_program
     from contend.host import Tree
     from contend.host.doctor import measures
     from contend.host.doctor.document import with_server
     from contend.host.doctor.model import Subject
     from contend.load import cpu_state, memory_nodes
-    from contend.program import find_program
     from contend.servers.dsn import Dsn
 
     if args.folder is not None and not args.folder.is_dir():

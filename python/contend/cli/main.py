@@ -14,10 +14,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from contend.cli.streams import clean_streams
-from contend.errors import ContendError, without_secrets
-from contend.interrupts import watched
-from contend.outside import one_line
-from contend.program import find_program
+from contend.errors import ContendError, one_line, watched, without_secrets
+from contend.files import find_program
 
 INTERRUPTED = 1
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.parser import columns, confirmed, say, say_json
 from contend.errors import RequestError, WorkError
-from contend.probed import WhyFacts
+from contend.metrics.probed import WhyFacts
 from contend.spec import Experiment
 from contend.store import RunFolder
 from contend.store.database import RESULTS_NAME

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from contend import __version__
 from contend.cli.main import HANDED_OVER
-from contend.errors import RequestError, did_you_mean, nearest
-from contend.outside import one_line
+from contend.errors import RequestError, did_you_mean, nearest, one_line
 
 
 class Subcommand(NamedTuple):

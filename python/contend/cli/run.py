@@ -17,7 +17,7 @@ from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.errors import ContendError, RequestError
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.host.doctor import short_form
 from contend.host.doctor.document import ignored_of
 from contend.lab import session

@@ -10,9 +10,8 @@ from typing import Any
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.cli.streams import control
-from contend.errors import RequestError
-from contend.folders import default_cache
-from contend.outside import one_line
+from contend.errors import RequestError, one_line
+from contend.files import default_cache
 from contend.servers import ServerBinary, debian
 from contend.servers import got as got_servers
 from contend.servers.errors import NoServer

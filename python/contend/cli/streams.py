@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, cast
 
-from contend.outside import clean
+from contend.errors import clean
 
 
 class CleanStream:

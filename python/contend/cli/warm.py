@@ -11,9 +11,9 @@ from contend.cli.parser import confirmed, remark
 from contend.cli.restore import offer, server_of, what_is_left
 from contend.cli.warm_display import WarmDisplay, as_json, as_text, loaded_in_words, plan_in_words
 from contend.errors import RequestError
+from contend.files import find_program
 from contend.host import memory_available_bytes
 from contend.load.process import LoadProcess
-from contend.program import find_program
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.undo import Journal, NotAgreed, default_folder

@@ -11,7 +11,7 @@ from rich.progress import TaskID
 
 from contend.cli.console import CleanConsole, bars, console
 from contend.cli.parser import columns
-from contend.outside import one_line
+from contend.errors import one_line
 from contend.settings.server import PRODUCTS
 from contend.units import format_duration, format_size
 from contend.warm.coverage import LIST, OTHERS, ByList, Status

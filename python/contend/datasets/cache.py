@@ -32,7 +32,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from contend import locks
+from contend import files
 from contend.errors import RequestError, WorkError, did_you_mean
 from contend.spec import DataSpec, Level, layout_options
 from contend.units import format_count
@@ -257,8 +257,8 @@ def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iter
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(locks.locked(path, on_wait=on_wait))
-        except locks.Locked:
+            held.enter_context(files.locked(path, on_wait=on_wait))
+        except files.Locked:
             raise DatasetInUse(
                 f"dataset {key} is in use by another contend process",
                 hint="Try again when that one has ended.",
@@ -285,12 +285,12 @@ def workspace(cache: Path) -> Iterator[Path]:
     root = cache / "work"
     root.mkdir(parents=True, exist_ok=True)
     # Between making a workspace and locking it, another sweeper would consider it abandoned.
-    with locks.locked(root / "sweep.lock", on_wait=lambda: None):
+    with files.locked(root / "sweep.lock", on_wait=lambda: None):
         remove_abandoned(root)
         # A Unix socket below must stay within the 107 bytes that the kernel allows.
         folder = root / secrets.token_hex(3)
         folder.mkdir(mode=0o700)
-        descriptor = locks.lock(folder / LOCK_NAME)
+        descriptor = files.lock(folder / LOCK_NAME)
     try:
         yield folder
     finally:
@@ -301,7 +301,7 @@ def workspace(cache: Path) -> Iterator[Path]:
 def remove_abandoned(root: Path) -> None:
     """Remove the workspaces whose owner is dead."""
     for folder in root.iterdir():
-        if folder.is_dir() and not locks.is_locked(folder / LOCK_NAME):
+        if folder.is_dir() and not files.is_locked(folder / LOCK_NAME):
             # A server that is ending may still write there; the next sweep removes the rest.
             with contextlib.suppress(OSError):
                 remove_tree(folder)

@@ -25,7 +25,7 @@ from contend.datasets.loading import (
 )
 from contend.errors import ContendError, RequestError
 from contend.load import Address, FillProcess, LoadFailed
-from contend.probed import DatasetRecord
+from contend.metrics.probed import DatasetRecord
 from contend.servers.client import fetch, qualified
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import TablesReplaced

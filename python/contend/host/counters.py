@@ -17,7 +17,7 @@ from pathlib import Path
 
 from contend.host.machine import cgroup_file
 from contend.host.tree import Tree, is_whole
-from contend.probed import PressureChange, RunWarning
+from contend.metrics.probed import PressureChange, RunWarning
 
 _CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _STALLS = ("cpu", "memory", "io")

@@ -21,7 +21,7 @@ from contend.host.machine import (
 )
 from contend.host.nodes import FOLDER, host_nodes
 from contend.host.tree import Facts, Tree, chosen, cpu_list
-from contend.probed import SessionFacts
+from contend.metrics.probed import SessionFacts
 
 _CPUS = "sys/devices/system/cpu"
 _VULNERABILITIES = f"{_CPUS}/vulnerabilities"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from contend.facts import nested
+from contend.units import nested
 
 _LARGEST_TEXT = 4 << 20
 _READ_AT_ONCE = 1 << 16

@@ -23,8 +23,8 @@ from contend.lab.events import Listener, Notice
 from contend.lab.probes import Observed, ObservedMember
 from contend.lab.testbed import Ready, Testbed
 from contend.load import AskedMember, LoadDriver
-from contend.plan import HandlerSocket
-from contend.probed import DatasetRecord, MemberServer, RunWarning
+from contend.metrics.plan import HandlerSocket
+from contend.metrics.probed import DatasetRecord, MemberServer, RunWarning
 from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import last_keys

@@ -17,7 +17,7 @@ from contend.errors import WorkError
 from contend.host import page_cache
 from contend.lab.probes import Expected
 from contend.load import LoadDriver
-from contend.probed import Warmed, Warming
+from contend.metrics.probed import Warmed, Warming
 from contend.settings.before_run import COLD
 from contend.settings.model import EVERY_CACHE
 from contend.undo import Journal, put_back

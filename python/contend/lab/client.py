@@ -23,7 +23,7 @@ from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
 from contend.load.calibration import QUICK, ensure
 from contend.load.ceilings import Calibration, Transport, has_ceiling, shape_of
-from contend.probed import EngineFacts, ScriptFacts, SessionFacts
+from contend.metrics.probed import EngineFacts, ScriptFacts, SessionFacts
 from contend.spec import (
     SCRIPT,
     SCRIPT_SCHEMA,

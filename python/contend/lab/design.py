@@ -23,7 +23,7 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes, free_bytes
 from contend.errors import RequestError
-from contend.probed import DesignFacts, LayoutRecord
+from contend.metrics.probed import DesignFacts, LayoutRecord
 from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
 from contend.settings import SETTINGS, launch_of
 from contend.settings.model import Differs, Launch

@@ -48,7 +48,7 @@ from contend.load import (
     memory_nodes,
 )
 from contend.load.ceilings import Transport
-from contend.probed import DatasetRecord, ServerIdentity
+from contend.metrics.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import alone
 from contend.servers.dsn import passwords

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from contend.outcome import Done, Outcome
+from contend.metrics.outcome import Done, Outcome
 from contend.settings.load import Slicing, ends_with_its_work
 from contend.spec import Level, Planned
 from contend.store import LookRecord

@@ -20,9 +20,9 @@ from contend.lab.events import Listener, Pace
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.load.ceilings import Calibration, shape_of
-from contend.outcome import Done, Hello, Interval, Outcome, Slice
-from contend.plan import Plan
-from contend.probed import Generator, Probes, RunWarning
+from contend.metrics.outcome import Done, Hello, Interval, Outcome, Slice
+from contend.metrics.plan import Plan
+from contend.metrics.probed import Generator, Probes, RunWarning
 from contend.servers.errors import ServerDied
 from contend.settings.load import Slicing
 from contend.settings.profiler import PROFILER_HZ

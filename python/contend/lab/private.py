@@ -21,8 +21,8 @@ from contend.lab.events import Listener
 from contend.lab.probes import Observed, ObservedMember
 from contend.lab.testbed import Ready, Testbed
 from contend.load import Address, AskedMember, LoadDriver, MemberLines, plan_of
-from contend.plan import HandlerSocket
-from contend.probed import (
+from contend.metrics.plan import HandlerSocket
+from contend.metrics.probed import (
     DatasetRecord,
     DelayLine,
     ModelCounters,

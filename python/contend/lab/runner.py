@@ -17,7 +17,7 @@ from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
-from contend.probed import Probes
+from contend.metrics.probed import Probes
 from contend.settings.load import Slicing, ends_with_its_work
 from contend.settings.workload import writing_share
 from contend.spec import (

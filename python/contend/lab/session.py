@@ -44,7 +44,7 @@ from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver, LoadFailed, plan_of
 from contend.load.ceilings import Calibration
-from contend.probed import (
+from contend.metrics.probed import (
     CheckRecord,
     EngineFacts,
     NodeMatrix,

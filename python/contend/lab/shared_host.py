@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Self
 
 from contend import host
-from contend.errors import ContendError, RequestError
+from contend.errors import ContendError, RequestError, shielded
 from contend.host.machine import block_device, mount_of
 from contend.host.placement.beside import Neighbour, Spin
 from contend.host.placement.groups import real_time_file
 from contend.host.tree import Tree
-from contend.interrupts import shielded
 from contend.lab.events import Listener, Notice
 from contend.load import LoadFailed
+from contend.metrics.probed import CpuState, HostState, RunWarning
 from contend.metrics.read import NEAR_NS_MAX, distance_ns, name_of
-from contend.probed import CpuState, HostState, RunWarning
 from contend.settings import launch_of
 from contend.settings.host import refuse_untouched
 from contend.settings.model import HostWish, Launch

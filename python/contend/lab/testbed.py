@@ -11,15 +11,14 @@ from typing import Any, Self
 
 from pymysql.connections import Connection
 
-from contend.errors import ContendError, WorkError
+from contend.errors import ContendError, WorkError, shielded
 from contend.host.placement import Placement
-from contend.interrupts import shielded
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
 from contend.lab.probes import Expected, Observed
 from contend.lab.shared_host import SharedHost
 from contend.load import Address, AskedMember, Lines, together
-from contend.probed import Probes, RunWarning
+from contend.metrics.probed import Probes, RunWarning
 from contend.servers.client import StatementFailed
 from contend.servers.options import assignment
 from contend.servers.variables import giving_back, read_global

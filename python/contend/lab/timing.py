@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
-from contend.outcome import Done
+from contend.metrics.outcome import Done
 from contend.settings.load import Slicing, ends_with_its_work
 from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
 from contend.spec import CellSpec, is_file

@@ -21,7 +21,7 @@ from contend.lab.borrowed import NO_MATTER, needs_restart
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.load import Address, FillProcess, LoadProcess
-from contend.probed import ServerIdentity
+from contend.metrics.probed import ServerIdentity
 from contend.servers.client import StatementFailed
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.existing import ExistingServer

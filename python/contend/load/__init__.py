@@ -3,6 +3,7 @@
 The lab sees only the `LoadDriver` protocol, so its tests need no process.
 """
 
+from contend.files import find_program
 from contend.load.ask import (
     FillProcess,
     ScriptProcess,
@@ -15,4 +16,3 @@ from contend.load.far import LineFailed, Lines, MemberLines, together
 from contend.load.hosts import Cluster, Fleet
 from contend.load.plan import Address, ArmSpec, AskedMember, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess
-from contend.program import find_program

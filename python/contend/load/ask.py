@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from contend.errors import RequestError
+from contend.files import PROGRAM
 from contend.load.plan import Address
 from contend.load.process import Child, judge, parse
-from contend.plan import Server
-from contend.probed import CpuState, NodeMatrix
-from contend.program import PROGRAM
+from contend.metrics.plan import Server
+from contend.metrics.probed import CpuState, NodeMatrix
 from contend.spec.model import DataSpec
 
 ASK_S = 60.0

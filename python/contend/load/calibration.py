@@ -27,7 +27,6 @@ from typing import Any
 
 from contend import host
 from contend.errors import WorkError
-from contend.facts import fact
 from contend.files import replace_file
 from contend.load import Address, LoadDriver, LoadFailed, LoadProcess
 from contend.load.ceilings import (
@@ -41,9 +40,9 @@ from contend.load.ceilings import (
     Transport,
 )
 from contend.load.process import Child
-from contend.outcome import Done, Outcome
+from contend.metrics.outcome import Done, Outcome
 from contend.settings.load import ENGINES
-from contend.units import format_duration
+from contend.units import fact, format_duration
 
 _FACTS = (
     "machine.id",

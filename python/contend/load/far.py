@@ -12,7 +12,7 @@ from typing import Any, cast
 from contend.errors import WorkError
 from contend.load.plan import Address
 from contend.load.process import Child, LoadFailed, parse
-from contend.probed import DelayLine
+from contend.metrics.probed import DelayLine
 
 ANSWER_S = 20.0
 """Silence after which a line counts as hanging: it answers without contacting its server."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from contend import plan as plans
-from contend.plan import HandlerSocket, Load, Plan, Server, Workload
+from contend.metrics import plan as plans
+from contend.metrics.plan import HandlerSocket, Load, Plan, Server, Workload
 from contend.settings.load import Slicing, load_in_slices, load_plan
 from contend.settings.plan_keys import SUPPLIED_OF
 from contend.settings.topology import BY_KEY, FIRST, ROUTE

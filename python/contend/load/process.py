@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from contend.errors import WorkError
+from contend.errors import WorkError, shielded
+from contend.files import PROGRAM
 from contend.host.placement import Placed, Placement, look
 from contend.host.placement.groups import grouped
-from contend.interrupts import shielded
 from contend.load.plan import answers_s, planned_s, visit_s
-from contend.outcome import Done, Outcome
-from contend.plan import Plan
-from contend.program import PROGRAM
+from contend.metrics.outcome import Done, Outcome
+from contend.metrics.plan import Plan
 
 OUTCOME_VERSION = 1
 OnEvent = Callable[[Outcome], None]

@@ -13,7 +13,7 @@ from importlib import resources
 
 from contend.metrics import read
 from contend.metrics.model import Metric, Read, Run
-from contend.outcome import ProcessDelta
+from contend.metrics.outcome import ProcessDelta
 
 _LISTS = tomllib.loads(
     (resources.files("contend.metrics") / "status_variables.toml").read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from contend.outcome import Done
-from contend.plan import Plan
-from contend.probed import Probes
+from contend.metrics.outcome import Done
+from contend.metrics.plan import Plan
+from contend.metrics.probed import Probes
 
 
 class Run(Protocol):

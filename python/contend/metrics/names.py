@@ -10,8 +10,8 @@ from contend.metrics import read
 from contend.metrics.counters import counter_metric, counters_in
 from contend.metrics.members import MEMBERS
 from contend.metrics.model import EVENTS, SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
+from contend.metrics.outcome import ClassFigures, KindFigures, Percentiles
 from contend.metrics.tpcc import TPCC
-from contend.outcome import ClassFigures, KindFigures, Percentiles
 
 KEY_REQUESTS = "key_requests_per_point"
 

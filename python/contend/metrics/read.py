@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from contend.metrics.model import Read, Run
-from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
-from contend.plan import Workload
-from contend.probed import CalibrationRecord, CpuState, DelayLine, HostState, SegmentLock
+from contend.metrics.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
+from contend.metrics.plan import Workload
+from contend.metrics.probed import CalibrationRecord, CpuState, DelayLine, HostState, SegmentLock
 
 Name = Literal["near", "far", "changed"]
 

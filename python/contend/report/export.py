@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TextIO, get_args
 
-from contend.errors import RequestError
+from contend.errors import RequestError, clean
 from contend.files import write_output
 from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
-from contend.outside import clean
 from contend.report.build import build
 from contend.report.model import Report
 from contend.store import RunFolder, RunRecord

@@ -9,8 +9,8 @@ import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
+from contend.errors import clean, one_line
 from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
-from contend.outside import clean, one_line
 from contend.report.basis import repeat_s
 from contend.report.model import GateRow, GateText
 from contend.sections.words import cell_phrase, gain_text, significant, size_text

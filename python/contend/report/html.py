@@ -15,9 +15,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from contend.errors import clean
 from contend.files import replace_file
 from contend.findings import Compared, Finding
-from contend.outside import clean
 from contend.report import images
 from contend.report.model import Report
 from contend.report.notices import note_text

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from contend.errors import RequestError
+from contend.errors import RequestError, clean
 from contend.files import replace_file
-from contend.outside import clean
 from contend.sections.chart_style import THEMES
 from contend.sections.model import Chart
 

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from contend.errors import one_line
 from contend.findings import Finding
-from contend.outside import one_line
 from contend.report.model import Report
 from contend.report.notices import note_text
 from contend.report.parts import missing_text

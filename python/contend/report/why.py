@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from contend.findings import Compared, Figure, Finding, Given, Said, Study, study_of
-from contend.probed import WhyFacts
+from contend.metrics.probed import WhyFacts
 from contend.report.charts import shares_chart
 from contend.report.model import CauseText
 from contend.sections.model import Chart, Shown, TextTable

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contend.locks import is_locked
+from contend.files import is_locked
 from contend.store import schema
 from contend.store.database import READ_FAULTS, RESULTS_NAME, raw_connection
 from contend.store.folder import LOCK_NAME

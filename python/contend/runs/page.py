@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from contend.outside import clean
+from contend.errors import clean
 from contend.report.html import asset, minus
 
 

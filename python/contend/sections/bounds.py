@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from contend.facts import fact
 from contend.findings import Finding, Given, Said, Study, surest
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT
 from contend.sections.model import Inputs, Layout, Panel, Section, Shown
 from contend.sections.provenance import cpu_count
 from contend.sections.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
 from contend.stats import Estimate
+from contend.units import fact
 
 _FULL = 0.95
 """Share of the CPUs in use from which a machine counts as full."""

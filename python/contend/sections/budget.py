@@ -52,7 +52,7 @@ from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
 if TYPE_CHECKING:
-    from contend.outcome import Outcome, Slice
+    from contend.metrics.outcome import Outcome, Slice
 
 BUDGET = "budget"
 

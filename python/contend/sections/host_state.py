@@ -9,14 +9,13 @@ import mmap
 import statistics
 from collections.abc import Sequence
 
-from contend.facts import fact
 from contend.findings import Study
+from contend.metrics.probed import CpuState, HostState
 from contend.metrics.read import MOVED_MIN, NAMES, NEAR_NS_MAX, Name, distance_ns, name_of
-from contend.probed import CpuState, HostState
 from contend.sections.model import Inputs, Notice, Section, Shown, TextTable
 from contend.sections.words import cell_phrase, significant
 from contend.store import RunRecord
-from contend.units import format_size
+from contend.units import fact, format_size
 
 PAGE_OUT = "pageout"
 """The kernel's activity that moves memory out if it was not used for a while."""

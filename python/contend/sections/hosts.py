@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.findings import CellFigures, Study, over_repeats
+from contend.metrics.outcome import HostFigures
 from contend.metrics.read import THREAD_SHARE_MAX
-from contend.outcome import HostFigures
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text, significant
 from contend.stats import Estimate

@@ -23,7 +23,7 @@ from contend.store import LookRecord
 
 if TYPE_CHECKING:
     from contend.lab.testbed import Ready
-    from contend.outcome import Outcome
+    from contend.metrics.outcome import Outcome
     from contend.servers.variables import LockWaits
 
 LOCKS = "locks"

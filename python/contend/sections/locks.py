@@ -12,7 +12,7 @@ from typing import Literal
 
 from contend.findings import Said, Study, cell_figures, over_repeats
 from contend.metrics import Run, metric_of
-from contend.probed import SegmentLock
+from contend.metrics.probed import SegmentLock
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text
 from contend.spec import Level

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
-from contend.probed import NodeMatrix, NodePair
+from contend.metrics.probed import NodeMatrix, NodePair
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import significant
 from contend.units import format_size

@@ -26,7 +26,7 @@ from contend.store import LookRecord
 if TYPE_CHECKING:
     from contend.lab.testbed import Ready
     from contend.load import ArmSpec
-    from contend.outcome import Outcome
+    from contend.metrics.outcome import Outcome
     from contend.servers.plans import StatementWatch
 
 SLICE_S = 0.4

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from contend.facts import fact
 from contend.findings import Study
 from contend.sections.model import FactGroup, TextTable
 from contend.sections.naming import Naming, naming_of
@@ -16,7 +15,7 @@ from contend.sections.words import cell_phrase
 from contend.settings.server import KIND, MODEL, PRODUCTS
 from contend.spec import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
 from contend.store import LabSession, RunRecord
-from contend.units import format_count, format_size
+from contend.units import fact, format_count, format_size
 
 _TOLD_APART_BY = ("machine.id", "kernel.release", "cpu.model", "cpu.count", "memory.total_bytes")
 """Facts of the host that stay the same while a host is the same."""

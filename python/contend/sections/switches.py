@@ -37,7 +37,7 @@ from contend.store import LookRecord
 if TYPE_CHECKING:
     from contend.host.switch_trace import SwitchTracer
     from contend.host.switches import Switches, Window
-    from contend.outcome import Outcome, Slice
+    from contend.metrics.outcome import Outcome, Slice
 
 ROUNDS, SLICE_S, SETTLE_S = 1 + 16, 0.1, 0.1
 """The first may be slow. Half of the others are traced. Short, since a busy host has 100,000

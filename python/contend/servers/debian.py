@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.errors import did_you_mean
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.servers.apt import (
     Apt,
     OnStep,

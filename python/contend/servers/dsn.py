@@ -20,7 +20,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from contend.errors import did_you_mean, is_secret
-from contend.plan import Server, TlsMode
+from contend.metrics.plan import Server, TlsMode
 from contend.servers.errors import DsnError
 
 SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")

@@ -12,7 +12,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.outside import one_line
+from contend.errors import one_line
 from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password

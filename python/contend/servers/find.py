@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from contend.errors import RequestError, did_you_mean
-from contend.folders import default_cache
-from contend.program import find_program
+from contend.files import default_cache, find_program
 from contend.servers.binary import ServerBinary, check_runs_here, run_program
 from contend.servers.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from contend.locks import Locked, is_locked, lock
+from contend.files import Locked, is_locked, lock
 from contend.servers.errors import FolderInUse, UnusableServer
 
 MARKER = "contend-server.json"

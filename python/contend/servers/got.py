@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import did_you_mean
-from contend.locks import locked
+from contend.files import locked
 from contend.servers.binary import ServerBinary, check_runs_here, read_elf
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
 from contend.servers.kinds import KINDS, PROGRAMS

@@ -19,7 +19,7 @@ from typing import Any, cast
 import pymysql
 from pymysql.connections import Connection
 
-from contend.probed import Variable
+from contend.metrics.probed import Variable
 from contend.servers.binary import ServerBinary, run_program
 from contend.servers.client import fetch
 from contend.servers.error_log import Truncated

@@ -17,8 +17,7 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.schemas import SBTEST, Schema, schema_of
 from contend.settings.values import Level
-from contend.shape import built
-from contend.spec.stored import require_base, require_sizes
+from contend.spec.stored import built, require_base, require_sizes
 
 
 class SpecError(RequestError):

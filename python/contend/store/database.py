@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from contend.errors import WorkError
 from contend.files import read_file
-from contend.shape import require
+from contend.spec.stored import require
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from contend.errors import RequestError, WorkError
-from contend.outcome import Done, Interval
-from contend.plan import Plan
-from contend.probed import Probes, RunWarning, SessionFacts
+from contend.metrics.outcome import Done, Interval
+from contend.metrics.plan import Plan
+from contend.metrics.probed import Probes, RunWarning, SessionFacts
 from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]

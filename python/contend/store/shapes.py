@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
-from contend import outcome
-from contend.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
-from contend.plan import Arrival, Plan, Workload
-from contend.probed import (
+from contend.metrics import outcome
+from contend.metrics.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
+from contend.metrics.plan import Arrival, Plan, Workload
+from contend.metrics.probed import (
     CpuPair,
     HostUse,
     Probes,
@@ -18,8 +18,8 @@ from contend.probed import (
     ServerRecord,
     SessionFacts,
 )
-from contend.shape import LEAST, NEEDED, NULLED, require, require_moment
 from contend.spec import Level
+from contend.spec.stored import LEAST, NEEDED, NULLED, require, require_moment
 from contend.store.model import RunStatus
 
 Cell = dict[str, Level]

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import pymysql
 from pymysql.connections import Connection
 
-from contend.errors import ContendError, WorkError
-from contend.interrupts import shielded
+from contend.errors import ContendError, WorkError, shielded
 from contend.servers.client import run_statement
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.hold import AnotherServer, ServerInUse

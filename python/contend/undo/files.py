@@ -8,9 +8,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from contend.errors import RequestError
+from contend.errors import RequestError, shielded
 from contend.host.tree import Tree, chosen
-from contend.interrupts import shielded
 from contend.undo.journal import Entry, Journal
 from contend.undo.variables import Agree, NotAgreed, NotTaken
 

@@ -18,11 +18,8 @@ from typing import Any, Protocol, Self
 
 from pymysql.connections import Connection
 
-from contend.errors import WorkError
-from contend.files import replace_file
-from contend.folders import default_state
-from contend.interrupts import shielded
-from contend.locks import Locked, lock
+from contend.errors import WorkError, shielded
+from contend.files import Locked, default_state, lock, replace_file
 from contend.servers.dsn import Dsn
 from contend.servers.errors import DsnError
 from contend.servers.hold import ServerHold, ServerInUse

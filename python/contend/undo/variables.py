@@ -8,8 +8,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.errors import RequestError, WorkError
-from contend.interrupts import shielded
+from contend.errors import RequestError, WorkError, shielded
 from contend.servers import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import Value, as_number, normal_name, same_value

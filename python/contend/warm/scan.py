@@ -24,8 +24,8 @@ from pymysql.connections import Connection
 from contend.errors import WorkError
 from contend.load.plan import PLAN_VERSION
 from contend.load.process import LoadDriver, LoadFailed
-from contend.outcome import Outcome, Scanned
-from contend.plan import Plan, Server
+from contend.metrics.outcome import Outcome, Scanned
+from contend.metrics.plan import Plan, Server
 from contend.servers.client import ANSWER_S, fetch, qualified, quoted
 from contend.servers.kinds import KINDS
 from contend.undo import Journal, JournalBroken

@@ -25,8 +25,7 @@ import pymysql
 from numpy.typing import NDArray
 from pymysql.connections import Connection
 
-from contend.errors import WorkError
-from contend.interrupts import shielded
+from contend.errors import WorkError, shielded
 from contend.servers.client import fetch, socket_peer
 from contend.servers.errors import ConnectionLost, OptionRejected
 from contend.servers.variables import read_global

@@ -26,7 +26,7 @@ from contend.findings import compared_of, study_of
 from contend.findings.model import Finding
 from contend.findings.study import Study, ratios_of, sides_of
 from contend.host.tree import cpu_list
-from contend.probed import TriedRecord, WhyFacts
+from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.settings.load import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
 from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.spec import (

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from contend.findings.study import Study, ratios_of, sides_under
-from contend.probed import TriedRecord, WhyFacts
+from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.stats import Change, Estimate, Mean, means_of, ratio_of, weighted
 from contend.stats.student import t_quantile

@@ -21,9 +21,8 @@ from contend.cli.parser import columns, confirmed
 from contend.cli.progress import LiveDisplay, PlainDisplay
 from contend.cli.streams import clean_streams, control
 from contend.cli.warm_display import WarmDisplay
-from contend.errors import WorkError
+from contend.errors import WorkError, clean, one_line
 from contend.lab import events
-from contend.outside import clean, one_line
 from contend.report.gate import junit_of, markdown_of
 from contend.spec import Experiment
 from contend.store import RunRecord

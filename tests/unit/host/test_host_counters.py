@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from contend.host import Pressure, change, disturbances, own_cpu_s, pressure, process_cpu_s
-from contend.probed import PressureChange
+from contend.metrics.probed import PressureChange
 
 QUIET = PressureChange(
     elapsed_s=2.0,

@@ -27,7 +27,7 @@ from contend.lab.testbed import Ready
 from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver
 from contend.load.ceilings import Calibration
-from contend.probed import ServerIdentity
+from contend.metrics.probed import ServerIdentity
 from contend.servers import Truncated
 from contend.servers.client import StatementFailed
 from contend.servers.deployment import alone

@@ -24,7 +24,7 @@ from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
-from contend.outcome import Done
+from contend.metrics.outcome import Done
 from contend.servers.deployment import alone
 from contend.spec import DataSpec, Experiment, Level, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord

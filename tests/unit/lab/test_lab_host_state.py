@@ -11,7 +11,7 @@ from lab_in_slices import Bench
 from contend.lab.events import Event, Notice
 from contend.lab.shared_host import LOOK_EVERY_S, HostWatch
 from contend.load import LoadFailed
-from contend.probed import CpuState
+from contend.metrics.probed import CpuState
 from contend.store import RunFolder, RunRecord
 
 CELL = {"load.connections": 8}

@@ -36,7 +36,7 @@ from contend.lab.session import (
     stored_servers,
 )
 from contend.load import LoadFailed
-from contend.probed import NodeMatrix
+from contend.metrics.probed import NodeMatrix
 from contend.sections.registry import LOOKS
 from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment

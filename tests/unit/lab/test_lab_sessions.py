@@ -20,7 +20,7 @@ from contend.lab import sessions
 from contend.lab.events import Event, Notice
 from contend.lab.sessions import key_of, said_by, sessions_of
 from contend.metrics import metric_of
-from contend.probed import EarlierSession
+from contend.metrics.probed import EarlierSession
 from contend.store import RunFolder
 
 OF_RUN: dict[str, Any] = {**FACTS, "servers": SERVERS, "way": {"by": "slices", "own": True}}

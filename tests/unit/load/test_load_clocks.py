@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from needs import missing
 
+from contend.files import find_program
 from contend.load.hosts import cluster as clocks
 from contend.load.process import LoadFailed
-from contend.program import find_program
 
 SHIFTED = """
 import ctypes, os, subprocess, sys

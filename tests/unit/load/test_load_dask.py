@@ -27,10 +27,10 @@ import dask
 from users_cluster import UsersCluster, users_cluster
 
 from contend.errors import RequestError, WorkError
+from contend.files import find_program
 from contend.load.hosts import Fleet, cluster, fleet
 from contend.load.hosts.cluster import Cluster, LoadHost
 from contend.load.process import LoadFailed, LoadProcess
-from contend.program import find_program
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time
 PASSWORD = "a password that nobody logs 4711"

@@ -17,12 +17,12 @@ from direct_hosts import Answered, DirectCluster
 from null_server import null_server
 
 from contend.errors import RequestError, WorkError
+from contend.files import find_program
 from contend.host.placement import Placed, Placement
 from contend.load.hosts import Fleet, cluster, fleet, worker
 from contend.load.hosts.cluster import Cluster, LoadHost
 from contend.load.hosts.fleet import environment_for
 from contend.load.process import LoadFailed, LoadProcess
-from contend.program import find_program
 
 
 @pytest.fixture

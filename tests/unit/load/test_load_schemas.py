@@ -50,8 +50,8 @@ def test_the_types_are_those_of_the_schema(name: str) -> None:
     tool = Path(__file__).parents[3] / "tools" / "typed_schemas.py"
     command = [sys.executable, str(tool), name]
     written = subprocess.run(command, capture_output=True, text=True, check=True)
-    file = resources.files("contend") / f"{name}.py"
-    said = f"run `python tools/typed_schemas.py {name} > python/contend/{name}.py`"
+    file = resources.files("contend.metrics") / f"{name}.py"
+    said = f"run `python tools/typed_schemas.py {name} > python/contend/metrics/{name}.py`"
     assert file.read_text(encoding="utf-8") == written.stdout, said
 
 

@@ -12,7 +12,7 @@ from shown import report_of
 from synthetic_run import DESIGN, SEGMENTS, host_use, study, write_run, write_slices
 
 from contend.findings import study_of
-from contend.probed import HostUse
+from contend.metrics.probed import HostUse
 from contend.report import as_json, build
 from contend.sections.counters import CounterList, counters_of
 from contend.store import RunFolder, RunRecord

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from unrun_server import UNRUN
 
-from contend.folders import default_cache
+from contend.files import default_cache
 from contend.servers import ServerBinary
 from contend.servers.debian import Wanted, parse_wanted
 from contend.servers.errors import FolderInUse, UnknownServer

@@ -21,7 +21,7 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write
 from contend.cli.main import main
 from contend.errors import WorkError
 from contend.runs.glance import glances
-from contend.shape import WrongShape, check_of, require
+from contend.spec.stored import WrongShape, check_of, require
 from contend.store import DamagedStore, RunFolder, StoreFailed
 
 LIMIT_S = 15

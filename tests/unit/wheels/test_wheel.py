@@ -15,7 +15,7 @@ import pytest
 from needs import missing
 
 from contend import __version__
-from contend.program import find_program
+from contend.files import find_program
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tools" / "wheels"))

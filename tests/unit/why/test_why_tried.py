@@ -12,7 +12,7 @@ import pytest
 
 from contend.findings.study import sides_of
 from contend.metrics import metric_of
-from contend.probed import TriedRecord, WhyFacts
+from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.settings.treatments import TREATMENT
 from contend.why import tried
 

@@ -26,7 +26,7 @@ from contend.host.doctor.model import (
 from contend.host.kernel import cpuinfo, meminfo
 from contend.host.machine import container, virtualisation
 from contend.metrics.host import UNITS, Cost, Measure, cost_between, in_words
-from contend.probed import CheckRecord
+from contend.metrics.probed import CheckRecord
 
 FORMAT = 1
 

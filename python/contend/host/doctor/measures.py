@@ -20,7 +20,7 @@ from pathlib import Path
 from contend import host
 from contend.errors import ContendError
 from contend.metrics.host import Measure, quarters
-from contend.probed import CpuState, NodeMatrix
+from contend.metrics.probed import CpuState, NodeMatrix
 
 _PARTS = 5
 _WRITES = 40

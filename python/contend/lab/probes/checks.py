@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from contend.metrics.outcome import Done
+from contend.metrics.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.metrics.read import THREAD_SHARE_MAX
-from contend.outcome import Done
-from contend.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.spec import is_file
 
 CEILING_SHARE_MAX = 0.5

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, cast
 import pymysql
 from pymysql.connections import Connection
 
-from contend import host, probed
+from contend import host
+from contend.metrics import probed
 from contend.metrics.counters import GAUGES
-from contend.probed import DelayLine, MemberUse, ModelCounters, Probes
+from contend.metrics.probed import DelayLine, MemberUse, ModelCounters, Probes
 from contend.servers.client import fetch
 from contend.servers.kinds import KINDS
 

@@ -16,7 +16,7 @@ import pymysql
 from contend.errors import WorkError
 from contend.host.profiler import Profiler
 from contend.lab.probes.counters import Observed
-from contend.probed import Probes, ProfileRecord, QueryCacheWaits
+from contend.metrics.probed import Probes, ProfileRecord, QueryCacheWaits
 from contend.servers.client import fetch
 from contend.servers.errors import ConnectionLost
 from contend.servers.kinds import KINDS

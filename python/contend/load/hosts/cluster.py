@@ -21,7 +21,7 @@ from typing import Any
 from contend.errors import RequestError, WorkError
 from contend.load.hosts import worker as shipped
 from contend.load.process import Child, LoadFailed, judge
-from contend.outcome import ClockOffset
+from contend.metrics.outcome import ClockOffset
 
 CONNECT_S = 20.0
 WORKERS_S = 60.0

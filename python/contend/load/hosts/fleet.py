@@ -29,8 +29,8 @@ from contend.load.process import (
     judge,
     parse,
 )
-from contend.outcome import ClockOffset, Done, Outcome
-from contend.plan import Plan
+from contend.metrics.outcome import ClockOffset, Done, Outcome
+from contend.metrics.plan import Plan
 
 TICK_S = 0.05
 """Interval between two polls of the hosts, until the load begins."""

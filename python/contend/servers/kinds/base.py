@@ -9,7 +9,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.probed import ModelCounters
+from contend.metrics.probed import ModelCounters
 from contend.servers.binary import ServerBinary
 from contend.servers.options import Value
 from contend.servers.variables import Differing

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pymysql.connections import Connection
 
-from contend.probed import ModelCounters
+from contend.metrics.probed import ModelCounters
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import ServerFailed
 from contend.servers.kinds.base import Kind, Site

@@ -23,7 +23,7 @@ from contend.host.doctor import (
 )
 from contend.host.doctor.document import ignored_of
 from contend.metrics.host import UNITS, Measure
-from contend.probed import CheckRecord
+from contend.metrics.probed import CheckRecord
 
 
 def document(roots: Path, host: str, **measured: Measure) -> HostDocument:

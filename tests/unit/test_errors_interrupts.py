@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from contend import interrupts
-from contend.errors import WorkError
-from contend.interrupts import ENOUGH, shielded, watched
+from contend import errors
+from contend.errors import ENOUGH, WorkError, shielded, watched
 
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -78,7 +77,7 @@ def test_an_error_of_the_part_is_told_with_the_stop() -> None:
 def test_who_insists_waits_for_a_limit_and_the_next_step_is_tried(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(interrupts, "LIMIT_S", 0.05)
+    monkeypatch.setattr(errors, "LIMIT_S", 0.05)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt), shielded():
             for _ in range(ENOUGH):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from contend.outcome import Percentiles
+from contend.metrics.outcome import Percentiles
 
 
 class Segment(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.facts import fact, nested
+from contend.units import fact, nested
 
 
 def test_what_was_nested_is_found_by_its_name() -> None:

@@ -9,56 +9,56 @@ from pathlib import Path
 
 import pytest
 
-from contend import locks
+from contend import files
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    assert not locks.is_locked(path)
-    held = locks.lock(path)
-    assert locks.is_locked(path)
-    with pytest.raises(locks.Locked):
-        locks.lock(path)
+    assert not files.is_locked(path)
+    held = files.lock(path)
+    assert files.is_locked(path)
+    with pytest.raises(files.Locked):
+        files.lock(path)
     os.close(held)
-    assert not locks.is_locked(path)
-    with locks.locked(path):
-        assert locks.is_locked(path)
+    assert not files.is_locked(path)
+    with files.locked(path):
+        assert files.is_locked(path)
 
 
 def test_who_waits_is_told_and_gets_it_when_the_holder_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    held = locks.lock(path)
+    held = files.lock(path)
     told: list[str] = []
 
     def give_back() -> None:
         told.append("waits")
         os.close(held)
 
-    with locks.locked(path, on_wait=give_back):
+    with files.locked(path, on_wait=give_back):
         assert told == ["waits"]
 
 
 def test_a_lock_on_a_file_that_its_holder_removed_is_taken_anew(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    held = locks.lock(path)
+    held = files.lock(path)
 
     def remove() -> None:
         path.unlink()
         os.close(held)
 
-    with locks.locked(path, on_wait=remove):
-        assert locks.is_locked(path)
-        with pytest.raises(locks.Locked):
-            locks.lock(path)
+    with files.locked(path, on_wait=remove):
+        assert files.is_locked(path)
+        with pytest.raises(files.Locked):
+            files.lock(path)
 
 
 def test_a_child_that_inherits_it_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    held = locks.lock(path)
+    held = files.lock(path)
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[held]
     )
     os.close(held)
-    assert locks.is_locked(path)
+    assert files.is_locked(path)
     child.communicate(b"\n", timeout=60)
-    assert not locks.is_locked(path)
+    assert not files.is_locked(path)
