@@ -44,10 +44,10 @@ from lab import private_server
 from rounds import RESULTS, machine, markdown_table
 from scipy.stats import beta
 
+from contend.experiment.settings.treatments import UNTREATED
 from contend.findings import study_of
 from contend.findings.study import sides_under
 from contend.servers import Dsn, PrivateServer
-from contend.settings.treatments import UNTREATED
 from contend.store import RunFolder
 from contend.store.folder import WITHIN
 from contend.store.model import NotARunFolder

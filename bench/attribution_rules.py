@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from contend.experiment.settings.load import ROUNDS_OF_TREATMENTS
 from contend.lab import effort
 from contend.metrics.probed import TriedRecord
-from contend.settings.load import ROUNDS_OF_TREATMENTS
 from contend.why import plan as why
 from contend.why import tried
 from contend.why.candidate import Candidate, Pair, Proposal, Treatment

@@ -30,9 +30,9 @@ import pymysql
 from pymysql.connections import Connection
 from rounds import markdown_table, publish
 
+from contend.experiment import DataSpec
 from contend.load import Address, FillProcess, find_program
 from contend.servers import PrivateServer, debian
-from contend.spec import DataSpec
 
 ROOT = Path(__file__).parents[1]
 TABLE, SEED = "sbtest", 303

@@ -27,13 +27,13 @@ from pathlib import Path
 from rounds import markdown_table, publish
 from units import log_ratios
 
+from contend.experiment import contexts, from_dict, load_experiment
+from contend.experiment.settings.server import MODEL
 from contend.files import default_cache
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
 from contend.servers.find import find_server
-from contend.settings.server import MODEL
-from contend.spec import contexts, from_dict, load_experiment
 from contend.stats import Estimate, estimate
 from contend.store import RunFolder, RunRecord
 

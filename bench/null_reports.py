@@ -16,6 +16,7 @@ sys.path.insert(0, str(SUPPORT))
 
 from synthetic_run import DESIGN, FACTS  # noqa: E402
 
+from contend.experiment import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
 from contend.findings import (  # noqa: E402
     Finding,
     Study,
@@ -28,7 +29,6 @@ from contend.findings import (  # noqa: E402
 )
 from contend.metrics import metric_of  # noqa: E402
 from contend.report.notices import unsteady  # noqa: E402
-from contend.spec import cell_key, load_experiment, planned_runs, roles_of, to_dict  # noqa: E402
 from contend.store import LabSession, Meta, RunRecord  # noqa: E402
 
 COLUMNS = (1, 8, 32, 64)

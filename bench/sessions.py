@@ -31,11 +31,11 @@ from typing import Any
 
 from rounds import machine
 
+from contend.experiment import from_dict
 from contend.lab.observations import Observations
 from contend.lab.sessions import said_by
 from contend.load import cpu_state, find_program
 from contend.metrics.read import distance_ns
-from contend.spec import from_dict
 from contend.stats import Session, between, finite
 from contend.stats.student import t_quantile
 from contend.store import RunFolder

@@ -27,8 +27,8 @@ from peers import Job as FloorJob
 from peers import PeerFailed, spent, version_of
 from rounds import alternate, markdown_table, publish, ratio
 
+from contend.experiment import recipe_text
 from contend.files import find_program
-from contend.spec import recipe_text
 
 EMPLOYEES = tuple(tomllib.loads(recipe_text("slap-concurrency"))["workload"]["statements"])
 CONNECTIONS_MAX = 64

@@ -24,7 +24,7 @@ from lab import private_server
 from peers import PeerFailed, Sysbench, Target, spent, version_of
 from rounds import alternate, markdown_table, publish, ratio
 
-from contend import recipes
+from contend.experiment import recipes
 from contend.load import find_program
 from contend.servers import PrivateServer
 

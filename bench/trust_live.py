@@ -30,12 +30,12 @@ from rounds import machine
 from trust_record import FOLDER
 from units import EXPERIMENTS, log_ratios, run_experiment
 
+from contend.experiment import cell_spec, load_experiment
+from contend.experiment.settings.load import Slicing
 from contend.lab.measure import measure
 from contend.lab.probes import Expected, Observed
 from contend.lab.testbed import Ready
 from contend.load import Address, LoadProcess, find_program
-from contend.settings.load import Slicing
-from contend.spec import cell_spec, load_experiment
 from contend.store import Planned, RunRecord
 
 ALIKE, SLOWER = "alike", "slower"

@@ -31,6 +31,8 @@ from scipy.stats import beta
 from trust_record import FOLDER
 from units import EXPERIMENTS
 
+from contend.experiment import load_experiment
+from contend.experiment.settings.server import MODEL
 from contend.files import default_cache
 from contend.findings import Study, compared_of, study_of
 from contend.lab import session
@@ -39,8 +41,6 @@ from contend.load import find_program
 from contend.report.why import cause_of
 from contend.sections.naming import naming_of
 from contend.servers.find import find_server
-from contend.settings.server import MODEL
-from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
 KNOB = "server.knobs."

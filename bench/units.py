@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contend.spec import Cell, Experiment, cell_key, contexts, from_dict, same_level
+from contend.experiment import Cell, Experiment, cell_key, contexts, from_dict, same_level
 from contend.store import RunFolder, RunRecord
 
 EXPERIMENTS = Path(__file__).parent / "experiments"

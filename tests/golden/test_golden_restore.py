@@ -16,8 +16,8 @@ from transcripts import check, name_of
 from contend.cli.main import main
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.undo import Journal, default_folder, journals_in, statement_entry
-from contend.undo.variables import change
+from contend.servers.undo import Journal, default_folder, journals_in, statement_entry
+from contend.servers.undo.variables import change
 
 DSN = "mysql://bench@db1:3306/mine"
 OTHER = "mysql://bench@db2:3306/"

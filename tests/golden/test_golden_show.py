@@ -28,7 +28,7 @@ from synthetic_tpcc import of_tpcc
 from transcripts import check
 
 from contend.cli.main import main
-from contend.spec import load_experiment, planned_runs
+from contend.experiment import load_experiment, planned_runs
 from contend.store import RunRecord
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from made_up_findings import compared_of
 from transcripts import check
 
+from contend.experiment import Experiment, load_experiment, recipes, roles_of
 from contend.metrics import metric_of
 from contend.report.answer import price_of
 from contend.report.sentence import claim_sentence
 from contend.sections.naming import naming_of
-from contend.spec import Experiment, load_experiment, recipes, roles_of
 
 
 def said_of(experiment: Experiment) -> Iterator[str]:

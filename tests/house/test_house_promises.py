@@ -13,13 +13,13 @@ HEADING = "## What contend may do to a server and to files"
 PROMISES: dict[str, list[str]] = {
     "It creates only tables that it names.": [
         "tests/server/test_run_existing.py::test_nothing_is_loaded_unless_somebody_agrees",
-        "tests/unit/datasets/test_dataset_existing.py::test_a_new_table_is_asked_for_made_and_marked",
+        "tests/unit/data/test_dataset_existing.py::test_a_new_table_is_asked_for_made_and_marked",
     ],
     "It touches no table, view, routine or schema that it did not create.": [
         "tests/server/test_run_existing.py::test_a_table_of_theirs_is_refused_and_not_touched",
         "tests/server/test_fill_datasets.py::test_a_table_made_after_a_broken_load_is_its_maker_s",
         "tests/server/test_fill_datasets.py::test_a_view_of_theirs_is_not_replaced",
-        "tests/unit/datasets/test_dataset_existing.py::test_a_copy_and_another_case_are_somebody_s",
+        "tests/unit/data/test_dataset_existing.py::test_a_copy_and_another_case_are_somebody_s",
         "tests/server/test_server_mysqlslap_live.py::test_a_schema_without_tables_is_somebodys_too",
     ],
     "It measures only completely loaded tables.": [
@@ -31,8 +31,7 @@ PROMISES: dict[str, list[str]] = {
     "It asks before a script may write to your tables, and before it drops its own.": [
         "tests/server/test_run_existing.py"
         "::test_a_script_that_writes_asks_for_the_tables_that_are_theirs",
-        "tests/unit/datasets/test_dataset_existing.py"
-        "::test_nothing_is_dropped_that_nobody_agreed_to",
+        "tests/unit/data/test_dataset_existing.py::test_nothing_is_dropped_that_nobody_agreed_to",
     ],
     "It restores every variable and file that it changed.": [
         "tests/server/test_interruptions_of_changes.py::test_all_is_as_it_was",

@@ -64,7 +64,7 @@ BANNED_IN_PYTHON = [
 ]
 
 KIND_NAMES = {
-    "settings/server.py": 2,  # names the kinds
+    "experiment/settings/server.py": 2,  # names the kinds
     "servers/dsn.py": 4,  # schemes of a DSN, groups of an option file
     "servers/client.py": 1,  # a database of the server's
     "servers/topologies/spider.py": 1,  # a wrapper of Spider's

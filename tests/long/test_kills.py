@@ -12,12 +12,12 @@ from pathlib import Path
 import acknowledged
 import pytest
 
+from contend.experiment import DataSpec
 from contend.load import MemberLines
 from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
 from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced
-from contend.spec import DataSpec
 
 KILLS = int(os.environ.get("CONTEND_KILLS", "100"))
 NODES, SEATS = 3, 9

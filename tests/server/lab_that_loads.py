@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from contend.datasets import ensure_on
+from contend.data import ensure_on
+from contend.experiment import DataSpec
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.spec import DataSpec
 
 
 class Heard:

@@ -15,7 +15,7 @@ from run_lab import Lab
 
 from contend import recipes
 from contend.cli.main import main
-from contend.datasets.conditions import check, lines_of
+from contend.data.conditions import check, lines_of
 from contend.errors import RequestError, WorkError
 from contend.servers import PrivateServer, ServerBinary
 

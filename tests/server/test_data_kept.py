@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from run_lab import RUNS, Lab
 
-from contend.datasets import DatasetSource, list_datasets, provide
+from contend.data import DatasetSource, list_datasets, provide
+from contend.experiment import DataSpec, Level
 from contend.servers import PrivateServer, ServerBinary
-from contend.spec import DataSpec, Level
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

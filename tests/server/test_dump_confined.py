@@ -19,8 +19,8 @@ import pytest
 from dump_tricks import OUT, PAYLOADS, PREAMBLE, SECRET, dump_of, mutants, tricks
 from run_lab import Lab, wait_for
 
-from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.load import ACCOUNT, load_into
+from contend.data import DumpFailed, DumpRefused, Rules
+from contend.data.dump.load import ACCOUNT, load_into
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.client import fetch, qualified, quoted
 from contend.servers.errors import OptionRejected

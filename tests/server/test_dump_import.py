@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from needs import program
 
-from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.load import ACCOUNT, DumpResult, load_into
+from contend.data import DumpFailed, DumpRefused, Rules
+from contend.data.dump.load import ACCOUNT, DumpResult, load_into
 from contend.servers import PrivateServer, ServerBinary
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time

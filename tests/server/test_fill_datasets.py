@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from sql import Factory, query
 
+from contend.experiment.settings.schemas import SCHEMAS
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.marks import is_our_view
-from contend.settings.schemas import SCHEMAS
 
 Fill = Callable[..., subprocess.CompletedProcess[str]]
 

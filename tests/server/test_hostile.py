@@ -19,7 +19,7 @@ from forked_contend import Forked
 from hostile_server import ANSWERS, HostileServer
 
 from contend.files import find_program
-from contend.undo import Journal
+from contend.servers.undo import Journal
 
 PASSWORD = "SECRETpw123"
 LIMIT_S = 15

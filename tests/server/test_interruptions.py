@@ -19,12 +19,12 @@ from holding import Holding
 from lab_that_loads import Heard, load, load_until_interrupted
 from sql import query
 
-from contend.datasets import ensure_on
+from contend.data import ensure_on
+from contend.experiment import DataSpec
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.servers.marks import tables_of
-from contend.spec import DataSpec
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time
 

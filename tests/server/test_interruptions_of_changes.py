@@ -25,7 +25,7 @@ from contend.cli.main import main
 from contend.servers import Dsn, PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
 from contend.servers.hold import ServerHold
-from contend.undo import journals_in
+from contend.servers.undo import journals_in
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

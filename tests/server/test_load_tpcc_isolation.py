@@ -15,7 +15,7 @@ from load_live import Stage
 from sql import query
 from tpcc_live import fresh, number, stage_on_shared_server
 
-from contend.datasets.conditions import check
+from contend.data.conditions import check
 
 stage = stage_on_shared_server
 

@@ -7,9 +7,9 @@ import pytest
 from run_lab import Lab, with_figures
 from sql import Factory, query
 
-from contend.datasets import list_datasets
+from contend.data import list_datasets
+from contend.experiment.settings.schemas import SCHEMAS
 from contend.servers import ServerBinary
-from contend.settings.schemas import SCHEMAS
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

@@ -12,10 +12,10 @@ import pytest
 from run_lab import Lab, wait_for
 
 from contend.errors import RequestError
+from contend.experiment.settings import place
 from contend.host.placement import Placement
 from contend.host.placement.cpus import layout
 from contend.servers import PrivateServer, ServerBinary
-from contend.settings import place
 from contend.store import RunRecord
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -133,7 +133,7 @@ def test_what_cannot_be_had_is_refused_at_once(lab: Lab, more: str, says: str) -
 
 
 def test_a_malloc_that_is_not_there(lab: Lab) -> None:
-    from contend.settings.place import find_library
+    from contend.experiment.settings.place import find_library
 
     for malloc, package in (("jemalloc", "libjemalloc2"), ("tcmalloc", "libtcmalloc-minimal4")):
         if find_library(malloc) is None:

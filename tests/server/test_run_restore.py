@@ -13,8 +13,8 @@ from sql import Factory, query
 
 from contend.servers import Dsn, PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
-from contend.undo import Journal
-from contend.undo.variables import change
+from contend.servers.undo import Journal
+from contend.servers.undo.variables import change
 
 DIRTY = "innodb_max_dirty_pages_pct"
 EXPERIMENT = f"""

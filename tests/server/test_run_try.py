@@ -11,8 +11,8 @@ from run_lab import Lab, as_json, interrupt
 from sql import Factory
 from test_run_existing import Theirs
 
+from contend.experiment import load_experiment
 from contend.servers import ServerBinary
-from contend.spec import load_experiment
 from contend.store import RunFolder
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time

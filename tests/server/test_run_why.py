@@ -7,7 +7,7 @@ import json
 import pytest
 from run_lab import Lab
 
-from contend.settings.treatments import UNTREATED
+from contend.experiment.settings.treatments import UNTREATED
 from contend.store import RunFolder
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time

@@ -7,9 +7,9 @@ import re
 import pytest
 from run_lab import Lab
 
+from contend.experiment.settings.plan_keys import SCRIPT, WORKLOAD
+from contend.experiment.settings.workload import may_write
 from contend.servers import PrivateServer, ServerBinary
-from contend.settings.plan_keys import SCRIPT, WORKLOAD
-from contend.settings.workload import may_write
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

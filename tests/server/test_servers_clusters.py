@@ -15,6 +15,7 @@ import pytest
 from run_lab import Lab
 from sql import query
 
+from contend.experiment import DataSpec
 from contend.load import MemberLines
 from contend.servers import PrivateServer, ServerBinary, debian
 from contend.servers.deployment import Member
@@ -23,7 +24,6 @@ from contend.servers.hold import ServerHold, ServerInUse
 from contend.servers.options import Value
 from contend.servers.topologies.galera import Galera, require_synced
 from contend.servers.topologies.spider import Spider, require_reachable, share_tables
-from contend.spec import DataSpec
 
 SMALL: dict[str, Value] = {
     "innodb_buffer_pool_size": "16M",

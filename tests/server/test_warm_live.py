@@ -23,8 +23,8 @@ from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.undo import Journal, journals_in, put_back
-from contend.undo.back import ASIDE, PAGE_LIST, move_back
+from contend.servers.undo import Journal, journals_in, put_back
+from contend.servers.undo.back import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
 from contend.warm.server_list import ServerHost, take
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from contend import errors
 from contend.cli import main as front_door
+from contend.experiment.settings.model import HostWish
 from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.shared_host import SharedHost
 from contend.servers.client import run_statement
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.settings.model import HostWish
-from contend.undo import Journal, statement_entry, variables
+from contend.servers.undo import Journal, statement_entry, variables
 
 LEVELS: tuple[dict[str, int], ...] = (
     {"sort_buffer_size": 262144, "innodb_io_capacity": 4000, "max_connections": 99},

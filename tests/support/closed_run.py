@@ -12,7 +12,7 @@ from typing import Any
 
 from synthetic_run import write_run
 
-from contend.spec import Experiment, load_experiment
+from contend.experiment import Experiment, load_experiment
 from contend.store import RunRecord
 
 STATEMENTS = ("SELECT COUNT(*) FROM sbtest", "SELECT c FROM sbtest LIMIT 10")

@@ -143,7 +143,7 @@ def prepare() -> None:
 
     def unless_a_dataset(descriptor: int) -> None:
         # Whoever looks at the disk itself, or empties the page cache, waits for it.
-        if not sys._getframe(1).f_globals["__name__"].startswith("contend.datasets"):
+        if not sys._getframe(1).f_globals["__name__"].startswith("contend.data"):
             to_the_disk(descriptor)
 
     os.fdatasync = unless_a_dataset

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import ContendError
+from contend.experiment.settings import SETTINGS, launch_of
 from contend.host.placement import Placement, look
 from contend.host.placement import become as script
 from contend.host.placement.cpus import layout
 from contend.host.placement.groups import grouped
 from contend.load import memory_nodes
 from contend.metrics.probed import NodeMatrix
-from contend.settings import SETTINGS, launch_of
 
 BODY = "/body"
 BODY_MIB = 8

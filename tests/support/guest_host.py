@@ -13,12 +13,12 @@ from typing import Any
 import guest_init
 
 from contend.errors import ContendError
+from contend.experiment import CellSpec
+from contend.experiment.settings import launch_of
 from contend.host.placement.look import of_thread, place_threads
 from contend.host.tree import Tree, chosen
 from contend.lab.shared_host import SharedHost
-from contend.settings import launch_of
-from contend.spec import CellSpec
-from contend.undo import Host, Journal, files, put_back, this_host
+from contend.servers.undo import Host, Journal, files, put_back, this_host
 
 DATA = Path("/data")
 """Where the guest's disk is mounted."""

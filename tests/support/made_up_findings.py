@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contend.experiment import Experiment, Level, roles_of
 from contend.findings import Compared, Contrast, Family, Finding
 from contend.metrics import Metric
-from contend.spec import Experiment, Level, roles_of
 from contend.stats import Change, Estimate, Place
 
 _HALF = {"better": 0.05, "worse": 0.02, "equivalent": 0.01, "inconclusive": 0.12, "open": 0.12}

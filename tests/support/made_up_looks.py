@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from contend.spec import Level, Planned
+from contend.experiment import Level, Planned
 from contend.store import LookRecord, RunFolder
 
 

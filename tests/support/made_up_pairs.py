@@ -8,8 +8,8 @@ from typing import Any
 
 from made_up_looks import switches
 
-from contend.spec import load_experiment
-from contend.spec.order import cell_spec
+from contend.experiment import load_experiment
+from contend.experiment.order import cell_spec
 from contend.why.candidate import HostPowers, Pair
 
 BASE = cell_spec(load_experiment("server-versus-server"), {"server.profile": "own"}).having(

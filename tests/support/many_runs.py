@@ -13,7 +13,7 @@ from typing import Any
 
 from synthetic_run import CONNECTIONS, FACTS, SEGMENTS, study, write_run
 
-from contend.spec import Experiment
+from contend.experiment import Experiment
 from contend.store import RunRecord
 
 DAY = timedelta(days=1)

@@ -9,10 +9,10 @@ from typing import Any
 
 from synthetic_run import SEGMENTS, study, write_run
 
+from contend.experiment import CellSpec, Experiment, Factor
+from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.sections.profile import PROFILED
-from contend.settings.profiler import PROFILER_HZ
-from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
-from contend.spec import CellSpec, Experiment, Factor
 from contend.store import RunRecord
 
 HZ = 199

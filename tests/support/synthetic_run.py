@@ -21,9 +21,9 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from contend.datasets import CONTENT_VERSION
+from contend.data import CONTENT_VERSION
+from contend.experiment import Experiment, Planned, load_experiment, planned_runs, to_dict
 from contend.metrics.probed import HostUse
-from contend.spec import Experiment, Planned, load_experiment, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 
 SEGMENTS = "server.options.key_cache_segments"

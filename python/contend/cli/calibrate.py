@@ -13,6 +13,8 @@ from contend.cli.console import console
 from contend.cli.parser import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
+from contend.experiment import cell_spec, load_experiment, planned_runs
+from contend.experiment.settings.plan_keys import WORKLOAD
 from contend.files import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
@@ -30,8 +32,6 @@ from contend.load.ceilings import (
     shape_of,
 )
 from contend.sections.words import estimate_text
-from contend.settings.plan_keys import WORKLOAD
-from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
 

@@ -71,7 +71,7 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _limit(text: str | None) -> float | None:
-    from contend.settings.values import Refused, Width
+    from contend.experiment.settings.values import Refused, Width
 
     if text is None:
         return None

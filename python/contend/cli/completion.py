@@ -59,7 +59,7 @@ def _words(action: argparse.Action) -> frozenset[str]:
 
 def _recipes() -> dict[str, object]:
     """For each shell, how it completes the name of a recipe, or a file."""
-    from contend.spec import recipes
+    from contend.experiment import recipes
 
     names = " ".join(recipes())
     function = "_contend_recipe_or_file"

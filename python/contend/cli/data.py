@@ -14,19 +14,19 @@ from contend.cli.console import console
 from contend.cli.parser import columns, confirmed, say, say_json
 from contend.cli.progress import display_on
 from contend.cli.restore import server_of
-from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
-from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, require_conditions
+from contend.data import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
+from contend.data.conditions import SCHEMAS, Checked, check, lines_of, require_conditions
 from contend.errors import RequestError
+from contend.experiment import DataSpec
+from contend.experiment.settings.schemas import IMPORT_NAME
+from contend.experiment.settings.server import MARIADB, is_dsn
+from contend.experiment.settings.workload import ENGINES
 from contend.files import default_cache
 from contend.lab.conditions import looks_in
 from contend.lab.events import Relay
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.servers.find import find_server
-from contend.settings.schemas import IMPORT_NAME
-from contend.settings.server import MARIADB, is_dsn
-from contend.settings.workload import ENGINES
-from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
 
 

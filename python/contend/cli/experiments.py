@@ -20,9 +20,7 @@ from contend.cli.try_experiment import (
     NothingToCompare,
     experiment_of,
 )
-from contend.servers.options import as_text, same_value
-from contend.settings.server import MARIADB, MYSQL
-from contend.spec import (
+from contend.experiment import (
     Experiment,
     cell_specs,
     json_schema,
@@ -31,6 +29,8 @@ from contend.spec import (
     recipe_text,
     recipes,
 )
+from contend.experiment.settings.server import MARIADB, MYSQL
+from contend.servers.options import as_text, same_value
 
 if TYPE_CHECKING:
     from contend.servers import ServerBinary
@@ -144,11 +144,11 @@ def _try(args: argparse.Namespace) -> int:
 def _refuse_unknown_options(experiment: Experiment) -> None:
     """Refuse the same options as the run, if its servers are at hand; only the run refuses a
     `loose_` option that none of them has."""
+    from contend.experiment.settings import launch_of
+    from contend.experiment.settings.server import is_dsn, server_named
     from contend.servers.errors import NoServer
     from contend.servers.find import find_server
     from contend.servers.kinds import KINDS, refuse_unknown
-    from contend.settings import launch_of
-    from contend.settings.server import is_dsn, server_named
 
     @functools.cache
     def at_hand(server: str) -> ServerBinary | None:

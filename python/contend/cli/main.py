@@ -108,7 +108,7 @@ def _say(said: str, remedies: Sequence[str]) -> None:
 
 def _remedies_left() -> list[str]:
     # Only a command that changes something has imported this module.
-    room = sys.modules.get("contend.undo.journal")
+    room = sys.modules.get("contend.servers.undo.journal")
     return [] if room is None else room.remedies_left()
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.parser import columns, confirmed, say, say_json
 from contend.errors import RequestError, WorkError
+from contend.experiment import Experiment
 from contend.metrics.probed import WhyFacts
-from contend.spec import Experiment
 from contend.store import RunFolder
 from contend.store.database import RESULTS_NAME
 from contend.why.plan import NotTried

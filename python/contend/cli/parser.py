@@ -169,7 +169,7 @@ def add_metric(parser: argparse.ArgumentParser) -> None:
 
 def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
     """The names given by `--metric`; empty for the experiment's. Raises RequestError."""
-    from contend.spec import MetricNames, Refused  # contend's help must not wait for it
+    from contend.experiment import MetricNames, Refused  # contend's help must not wait for it
 
     try:
         return MetricNames().read(args.metric) if args.metric else ()

@@ -16,8 +16,8 @@ from contend.cli.pair_again import (
 )
 from contend.cli.parser import remark
 from contend.errors import RequestError
+from contend.experiment.settings.profiler import HZ_MAX
 from contend.sections.profile import HZ, MINUTES, REPEATS, ProfilePlan, plan_of_profile
-from contend.settings.profiler import HZ_MAX
 from contend.store import find_run
 from contend.store.folder import WITHIN_PROFILE
 

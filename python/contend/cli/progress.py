@@ -14,10 +14,10 @@ from rich.progress import TaskID
 
 from contend.cli.console import CleanConsole, bars
 from contend.errors import one_line
+from contend.experiment.settings.values import level_word
 from contend.lab import events
 from contend.metrics import SECONDS, metric_of
 from contend.metrics.plan import Load
-from contend.settings.values import level_word
 from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
 

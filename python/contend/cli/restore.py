@@ -14,13 +14,13 @@ from pymysql.connections import Connection
 
 from contend.cli.parser import confirmed, remark, say
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment.settings.server import is_dsn
 from contend.host.placement.groups import remove_left_over
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionRefused
 from contend.servers.existing import Ask, ExistingServer
 from contend.servers.hold import ServerInUse
-from contend.settings.server import is_dsn
-from contend.undo import (
+from contend.servers.undo import (
     Host,
     Journal,
     NotAgreed,
@@ -34,9 +34,9 @@ from contend.undo import (
     server_in,
     this_host,
 )
-from contend.undo.back import JournalServer
-from contend.undo.journal import HOST, place_of, remedies_left
-from contend.undo.variables import Agree
+from contend.servers.undo.back import JournalServer
+from contend.servers.undo.journal import HOST, place_of, remedies_left
+from contend.servers.undo.variables import Agree
 
 NOTHING = "nothing is to be put back"
 

@@ -17,6 +17,9 @@ from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
 from contend.errors import ContendError, RequestError
+from contend.experiment import Experiment, cell_specs, load_experiment
+from contend.experiment.settings.server import KIND, is_dsn
+from contend.experiment.settings.topology import MEMBERS, has_role, named_members, overrides_of
 from contend.files import default_cache
 from contend.host.doctor import short_form
 from contend.host.doctor.document import ignored_of
@@ -38,13 +41,10 @@ from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
 from contend.servers.find import OWN, find_server, servers_at_hand
 from contend.servers.kinds import KINDS, PROGRAMS
-from contend.settings.server import KIND, is_dsn
-from contend.settings.topology import MEMBERS, has_role, named_members, overrides_of
-from contend.spec import Experiment, cell_specs, load_experiment
+from contend.servers.undo import Journal, default_folder
+from contend.servers.undo.variables import always
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
-from contend.undo import Journal, default_folder
-from contend.undo.variables import always
 
 if TYPE_CHECKING:
     from contend.report import Report

@@ -15,10 +15,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from contend.errors import RequestError, did_you_mean
-from contend.servers.dsn import Dsn
-from contend.servers.options import as_arguments, as_text, normal_name, same_value
-from contend.settings.plan_keys import SCHEMA_OF, WORKLOAD
-from contend.settings.schemas import (
+from contend.experiment import Experiment, Level, layout_options, read_experiment, written
+from contend.experiment.settings.plan_keys import SCHEMA_OF, WORKLOAD
+from contend.experiment.settings.schemas import (
     IMPORT_NAME,
     SBTEST,
     SCHEMAS,
@@ -26,9 +25,10 @@ from contend.settings.schemas import (
     imported_name,
     schema_of,
 )
-from contend.settings.server import is_dsn
-from contend.settings.workload import ENGINES, may_write
-from contend.spec import Experiment, Level, layout_options, read_experiment, written
+from contend.experiment.settings.server import is_dsn
+from contend.experiment.settings.workload import ENGINES, may_write
+from contend.servers.dsn import Dsn
+from contend.servers.options import as_arguments, as_text, normal_name, same_value
 
 _QUOTES = "'\""
 _QUOTED = re.compile(r"""(['"])((?:(?!\1).|\1\1)*+)\1""", re.DOTALL)

@@ -16,8 +16,8 @@ from contend.host import memory_available_bytes
 from contend.load.process import LoadProcess
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.undo import Journal, NotAgreed, default_folder
-from contend.undo.variables import always
+from contend.servers.undo import Journal, NotAgreed, default_folder
+from contend.servers.undo.variables import always
 from contend.units import parse_duration_s
 from contend.warm.coverage import ByList, list_of_plan, read_status
 from contend.warm.plan import WarmPlan, make_plan

@@ -12,7 +12,7 @@ from rich.progress import TaskID
 from contend.cli.console import CleanConsole, bars, console
 from contend.cli.parser import columns
 from contend.errors import one_line
-from contend.settings.server import PRODUCTS
+from contend.experiment.settings.server import PRODUCTS
 from contend.units import format_duration, format_size
 from contend.warm.coverage import LIST, OTHERS, ByList, Status
 from contend.warm.plan import Cache, WarmPlan

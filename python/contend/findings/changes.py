@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from contend.experiment import CellKey, Factor, Level, Roles, cell_key
 from contend.findings.covariates import Covariates, covariates_of, disturbed
 from contend.findings.families import Family
 from contend.findings.model import Compared, Contrast, Finding, Kind
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.metrics import FIXED, Metric
-from contend.spec import CellKey, Factor, Level, Roles, cell_key
 from contend.stats import Change, TableAnswer, TableShape, advantages, answer_tables
 from contend.store import RunRecord
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from contend.experiment import Level
 from contend.findings.model import Compared, Finding
-from contend.spec import Level
 
 CERTAIN = ("better", "worse", "equivalent")
 _NAMED_CELLS = 2

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from contend.experiment import Level
+from contend.experiment.model import as_written
 from contend.findings.study import Study
-from contend.spec import Level
-from contend.spec.model import as_written
 
 Origin = Literal["server", "experiment", "contend", "host"]
 

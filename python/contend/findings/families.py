@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from contend.spec import STATEMENTS, Experiment, roles_of
+from contend.experiment import STATEMENTS, Experiment, roles_of
 from contend.stats import StoppingRule
 
 FIRST_SHARE = 0.8

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from contend.experiment import Level
 from contend.findings.study import Study
 from contend.metrics import Metric
-from contend.spec import Level
 from contend.stats import Estimate, estimate, merge_percentiles
 from contend.store import RunRecord
 

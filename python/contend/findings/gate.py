@@ -19,11 +19,11 @@ from typing import Literal
 
 import numpy as np
 
+from contend.experiment import Level, cell_key
 from contend.findings.changes import Analysis, pairs_of
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric
-from contend.spec import Level, cell_key
 from contend.stats.change import detectable_slowdowns
 
 GateOutcome = Literal["passed", "slower", "uncertain"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from contend.experiment import Level
 from contend.findings.families import Family
 from contend.metrics import Metric
-from contend.spec import Level
 from contend.stats import Change, Estimate
 
 Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "figure"]

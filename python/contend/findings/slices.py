@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from contend.experiment import CellKey, Level, cell_key, same_level
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT, Metric, metric_of
-from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components
 from contend.store import RunRecord
 

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 
 from contend.errors import RequestError
-from contend.findings.families import Family, described, family_of
-from contend.metrics import ALWAYS_SHOWN, THROUGHPUT, Metric, UnknownMetric, metric_of
-from contend.settings.treatments import TREATMENT
-from contend.spec import (
+from contend.experiment import (
     CellKey,
     CellSpec,
     Experiment,
@@ -30,6 +27,9 @@ from contend.spec import (
     is_open,
     roles_of,
 )
+from contend.experiment.settings.treatments import TREATMENT
+from contend.findings.families import Family, described, family_of
+from contend.metrics import ALWAYS_SHOWN, THROUGHPUT, Metric, UnknownMetric, metric_of
 from contend.stats import merge_percentiles
 from contend.store import Meta, RunFolder, RunRecord
 

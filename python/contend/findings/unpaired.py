@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.errors import RequestError
+from contend.experiment import Level, same_level
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import Study
 from contend.metrics import Metric
 from contend.metrics.probed import EarlierSession
-from contend.spec import Level, same_level
 from contend.stats import Between, Session, between, welch
 from contend.units import fact
 

@@ -1,7 +1,7 @@
 """A server that is not contend's own: options are set in place and restored, data are added next to
 existing ones, and nothing is started or stopped.
 
-Each change is recorded in the server's journal first (see `contend.undo`). Such a cluster is one
+Each change is recorded in the server's journal first (see `servers/undo`). Such a cluster is one
 level: every operation on one server is repeated on each of its members.
 """
 
@@ -15,8 +15,11 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.datasets import TablesSeen, entrance
+from contend.data import TablesSeen, entrance
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import CellSpec, DataSpec, Experiment, Level
+from contend.experiment.settings.model import Launch
+from contend.experiment.settings.topology import BACKEND, FRONT, NODE
 from contend.host.placement import Placement
 from contend.lab.caches import Caches
 from contend.lab.events import Listener, Notice
@@ -34,12 +37,9 @@ from contend.servers.existing import ExistingServer
 from contend.servers.options import as_text, normal_name, same_value
 from contend.servers.topologies.galera import status_of, why_not_synced
 from contend.servers.topologies.spider import NOT_ATOMIC, has_warehouse
+from contend.servers.undo import Journal, put_back, statement_entry, variables
+from contend.servers.undo.journal import Entry
 from contend.servers.variables import Differing
-from contend.settings.model import Launch
-from contend.settings.topology import BACKEND, FRONT, NODE
-from contend.spec import CellSpec, DataSpec, Experiment, Level
-from contend.undo import Journal, put_back, statement_entry, variables
-from contend.undo.journal import Entry
 from contend.warm.server_list import NoList, ServerHost, host_of
 
 NO_MATTER = frozenset({"skip_grant_tables"})

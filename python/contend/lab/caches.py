@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pymysql.connections import Connection
 
 from contend.errors import WorkError
+from contend.experiment.settings.before_run import COLD
+from contend.experiment.settings.model import EVERY_CACHE
 from contend.host import page_cache
 from contend.lab.probes import Expected
 from contend.load import LoadDriver
 from contend.metrics.probed import Warmed, Warming
-from contend.settings.before_run import COLD
-from contend.settings.model import EVERY_CACHE
-from contend.undo import Journal, put_back
+from contend.servers.undo import Journal, put_back
 from contend.units import format_size
 from contend.warm import server_list
 from contend.warm.coverage import OTHERS, ByList, held, list_of_plan

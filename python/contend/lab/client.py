@@ -17,14 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contend.datasets import LoadingFailed
+from contend.data import LoadingFailed
 from contend.errors import ContendError, RequestError
-from contend.lab.events import Listener, Notice, StepProgress
-from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
-from contend.load.calibration import QUICK, ensure
-from contend.load.ceilings import Calibration, Transport, has_ceiling, shape_of
-from contend.metrics.probed import EngineFacts, ScriptFacts, SessionFacts
-from contend.spec import (
+from contend.experiment import (
     SCRIPT,
     SCRIPT_SCHEMA,
     CellSpec,
@@ -33,6 +28,11 @@ from contend.spec import (
     cell_specs,
     is_file,
 )
+from contend.lab.events import Listener, Notice, StepProgress
+from contend.load import Address, Fleet, LoadFailed, ScriptProcess, ask_engine, plan_of
+from contend.load.calibration import QUICK, ensure
+from contend.load.ceilings import Calibration, Transport, has_ceiling, shape_of
+from contend.metrics.probed import EngineFacts, ScriptFacts, SessionFacts
 from contend.store import Meta, RunFolder
 
 PATH = "load.engine"

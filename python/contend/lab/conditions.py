@@ -13,11 +13,11 @@ from typing import Any, TypedDict
 import pymysql
 from pymysql.connections import Connection
 
-from contend.datasets.conditions import SCHEMAS, Checked, DataInconsistent, check
+from contend.data.conditions import SCHEMAS, Checked, DataInconsistent, check
 from contend.errors import ContendError
+from contend.experiment import DataSpec
 from contend.files import append_line, read_file
 from contend.lab.events import Listener, Notice
-from contend.spec import DataSpec
 
 FILE_NAME = "conditions.jsonl"
 """In the run folder: one line per check."""

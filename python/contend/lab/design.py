@@ -21,16 +21,9 @@ from pathlib import Path
 from typing import Literal
 
 from contend import host
-from contend.datasets import estimated_bytes, free_bytes
+from contend.data import estimated_bytes, free_bytes
 from contend.errors import RequestError
-from contend.metrics.probed import DesignFacts, LayoutRecord
-from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
-from contend.settings import SETTINGS, launch_of
-from contend.settings.model import Differs, Launch
-from contend.settings.model_server import is_model
-from contend.settings.topology import BACKENDS, FRONTS, GALERA, SINGLE, TOPOLOGY, members_in
-from contend.settings.workload import may_write
-from contend.spec import (
+from contend.experiment import (
     CellKey,
     CellSpec,
     Experiment,
@@ -41,7 +34,21 @@ from contend.spec import (
     cells,
     imported_name,
 )
-from contend.spec.keys import resolve
+from contend.experiment.keys import resolve
+from contend.experiment.settings import SETTINGS, launch_of
+from contend.experiment.settings.model import Differs, Launch
+from contend.experiment.settings.model_server import is_model
+from contend.experiment.settings.topology import (
+    BACKENDS,
+    FRONTS,
+    GALERA,
+    SINGLE,
+    TOPOLOGY,
+    members_in,
+)
+from contend.experiment.settings.workload import may_write
+from contend.metrics.probed import DesignFacts, LayoutRecord
+from contend.servers.options import as_text, assignment, normal_name, size_in_bytes
 from contend.units import format_size
 from contend.warm.myisam import reloading
 from contend.warm.plan import disturbs

@@ -14,21 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import RequestError
-from contend.findings import rule_of
-from contend.lab.design import Design, why_not_matched
-from contend.lab.observations import Observations, is_sliced
-from contend.settings.load import (
-    BLOCK_S,
-    ROUNDS_OF_TREATMENTS,
-    SETTLE_S,
-    SLICE_S,
-    START_S,
-    WARMUP_IN_SLICES_S,
-    Slicing,
-    ends_with_its_work,
-)
-from contend.settings.workload import writing_share
-from contend.spec import (
+from contend.experiment import (
     Cell,
     CellKey,
     CellSpec,
@@ -40,6 +26,20 @@ from contend.spec import (
     is_of_treatments,
     is_open,
 )
+from contend.experiment.settings.load import (
+    BLOCK_S,
+    ROUNDS_OF_TREATMENTS,
+    SETTLE_S,
+    SLICE_S,
+    START_S,
+    WARMUP_IN_SLICES_S,
+    Slicing,
+    ends_with_its_work,
+)
+from contend.experiment.settings.workload import writing_share
+from contend.findings import rule_of
+from contend.lab.design import Design, why_not_matched
+from contend.lab.observations import Observations, is_sliced
 from contend.stats import (
     Costs,
     RepeatPlan,

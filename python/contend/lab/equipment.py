@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from contend.datasets import (
+from contend.data import (
     Dataset,
     DatasetSource,
     computed,
@@ -20,6 +20,20 @@ from contend.datasets import (
     require_import,
     workspace,
 )
+from contend.experiment import (
+    SCRIPT_SCHEMA,
+    CellSpec,
+    DataSpec,
+    Experiment,
+    Level,
+    cell_specs,
+    imported_name,
+    layout_options,
+)
+from contend.experiment.settings import launch_of
+from contend.experiment.settings.server import server_named
+from contend.experiment.settings.topology import BACKEND, shape_of
+from contend.experiment.settings.workload import may_ask, may_write
 from contend.lab.borrowed import BorrowedTestbed, ClusterMember, ClusterTestbed
 from contend.lab.client import (
     calibrate_cells,
@@ -55,21 +69,7 @@ from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.servers.kinds import refuse_ignored, refuse_unknown
 from contend.servers.topologies import deployment_of
-from contend.settings import launch_of
-from contend.settings.server import server_named
-from contend.settings.topology import BACKEND, shape_of
-from contend.settings.workload import may_ask, may_write
-from contend.spec import (
-    SCRIPT_SCHEMA,
-    CellSpec,
-    DataSpec,
-    Experiment,
-    Level,
-    cell_specs,
-    imported_name,
-    layout_options,
-)
-from contend.undo import Journal, default_folder
+from contend.servers.undo import Journal, default_folder
 
 Confirm = Callable[[str], bool]
 """Asks the user whether to do what the question asks."""

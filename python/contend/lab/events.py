@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import WorkError
-from contend.spec import Cell
+from contend.experiment import Cell
 from contend.store import RunRecord
 
 

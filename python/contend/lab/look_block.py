@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from contend.experiment import Level, Planned
+from contend.experiment.settings.load import Slicing, ends_with_its_work
 from contend.metrics.outcome import Done, Outcome
-from contend.settings.load import Slicing, ends_with_its_work
-from contend.spec import Level, Planned
 from contend.store import LookRecord
 
 if TYPE_CHECKING:

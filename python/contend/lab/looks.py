@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from contend.errors import ContendError
+from contend.experiment import Planned, cell_key
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import LookAtCause, now
 from contend.lab.measure import Mortal, death_behind
-from contend.spec import Planned, cell_key
 from contend.store import LookRecord, RunFolder
 
 

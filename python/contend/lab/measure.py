@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Protocol
 
 from contend.errors import ContendError
+from contend.experiment import CellSpec
+from contend.experiment.settings.load import Slicing
+from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.values import level_word
 from contend.host.placement import Placed, look
 from contend.lab import probes
 from contend.lab.client import script_facts
@@ -24,10 +28,6 @@ from contend.metrics.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.metrics.plan import Plan
 from contend.metrics.probed import Generator, Probes, RunWarning
 from contend.servers.errors import ServerDied
-from contend.settings.load import Slicing
-from contend.settings.profiler import PROFILER_HZ
-from contend.settings.values import level_word
-from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 from contend.units import format_duration
 

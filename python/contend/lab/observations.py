@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contend.experiment import Cell, CellKey, Experiment, Level, cell_key, contexts, roles_of
 from contend.findings import (
     Disturbed,
     Reading,
@@ -22,7 +23,6 @@ from contend.findings import (
 )
 from contend.lab.timing import times_of
 from contend.metrics import metric_of
-from contend.spec import Cell, CellKey, Experiment, Level, cell_key, contexts, roles_of
 from contend.stats import Components, TableShape
 from contend.store import RunRecord
 

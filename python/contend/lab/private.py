@@ -10,8 +10,12 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.datasets import Dataset, engine_options
+from contend.data import Dataset, engine_options
 from contend.errors import ContendError
+from contend.experiment import CellSpec, DataSpec, Level, imported_name
+from contend.experiment.settings import SETTINGS
+from contend.experiment.settings.before_run import COLD_STARTS
+from contend.experiment.settings.model import Launch, Setting
 from contend.host.page_cache import LockedFiles
 from contend.host.placement import Placement, look
 from contend.host.placement.cpus import layout
@@ -36,12 +40,8 @@ from contend.servers import Dsn, PrivateServer, Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import Deployment, Member
 from contend.servers.errors import ServerDied, ServerFailed
+from contend.servers.undo import Journal
 from contend.servers.variables import Differing
-from contend.settings import SETTINGS
-from contend.settings.before_run import COLD_STARTS
-from contend.settings.model import Launch, Setting
-from contend.spec import CellSpec, DataSpec, Level, imported_name
-from contend.undo import Journal
 from contend.units import format_size
 from contend.warm.server_list import ServerHost
 

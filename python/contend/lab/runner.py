@@ -7,20 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from contend.errors import ContendError
-from contend.lab.design import MemoryLayout, entering, layout_of
-from contend.lab.effort import Effort
-from contend.lab.events import Listener, Notice
-from contend.lab.look_block import BlockToLookAt, LookAtCause
-from contend.lab.measure import arms_of, measure, seed_of
-from contend.lab.probes import DRIFT_MAX
-from contend.lab.testbed import Ready, Testbed
-from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
-from contend.load import LoadDriver
-from contend.load.ceilings import Calibration
-from contend.metrics.probed import Probes
-from contend.settings.load import Slicing, ends_with_its_work
-from contend.settings.workload import writing_share
-from contend.spec import (
+from contend.experiment import (
     Cell,
     CellKey,
     CellSpec,
@@ -32,6 +19,19 @@ from contend.spec import (
     same_level,
     turn_of,
 )
+from contend.experiment.settings.load import Slicing, ends_with_its_work
+from contend.experiment.settings.workload import writing_share
+from contend.lab.design import MemoryLayout, entering, layout_of
+from contend.lab.effort import Effort
+from contend.lab.events import Listener, Notice
+from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.lab.measure import arms_of, measure, seed_of
+from contend.lab.probes import DRIFT_MAX
+from contend.lab.testbed import Ready, Testbed
+from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
+from contend.load import LoadDriver
+from contend.load.ceilings import Calibration
+from contend.metrics.probed import Probes
 from contend.store import LookRecord, RunRecord
 
 

@@ -13,8 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from contend import host
-from contend.datasets import CONTENT_VERSION
+from contend.data import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import (
+    SCRIPT_SCHEMA,
+    DataSpec,
+    Experiment,
+    cell_spec,
+    cell_specs,
+    from_dict,
+    has_word,
+    hide_in_comments,
+    is_open,
+    place_of_secret,
+    planned_load_s,
+    planned_runs,
+    prepared_with,
+    refuse_settings,
+    to_dict,
+)
+from contend.experiment.settings.load import ends_with_its_work
+from contend.experiment.settings.model import Differs
+from contend.experiment.settings.plan_keys import SUPPLIED
+from contend.experiment.settings.values import shown
 from contend.files import read_file
 from contend.lab.client import (
     Calibrate,
@@ -53,27 +74,6 @@ from contend.metrics.probed import (
     WhyFacts,
 )
 from contend.servers.dsn import Password
-from contend.settings.load import ends_with_its_work
-from contend.settings.model import Differs
-from contend.settings.plan_keys import SUPPLIED
-from contend.settings.values import shown
-from contend.spec import (
-    SCRIPT_SCHEMA,
-    DataSpec,
-    Experiment,
-    cell_spec,
-    cell_specs,
-    from_dict,
-    has_word,
-    hide_in_comments,
-    is_open,
-    place_of_secret,
-    planned_load_s,
-    planned_runs,
-    prepared_with,
-    refuse_settings,
-    to_dict,
-)
 from contend.store import RunFolder
 
 Identities = Mapping[str, ServerIdentity]

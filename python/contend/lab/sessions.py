@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contend.experiment import Experiment, cell_spec, contexts
 from contend.files import append_line, default_state, locked
 from contend.findings import rule_of
 from contend.lab.events import Listener, Notice
 from contend.lab.observations import Observations
 from contend.metrics.probed import EarlierFacts, EarlierSession, SessionFacts, SessionWhole
-from contend.spec import Experiment, cell_spec, contexts
 from contend.stats import wholes
 from contend.store import RunFolder
 from contend.units import fact

@@ -18,6 +18,10 @@ from typing import Self
 
 from contend import host
 from contend.errors import ContendError, RequestError, shielded
+from contend.experiment import CellSpec
+from contend.experiment.settings import launch_of
+from contend.experiment.settings.host import refuse_untouched
+from contend.experiment.settings.model import HostWish, Launch
 from contend.host.machine import block_device, mount_of
 from contend.host.placement.beside import Neighbour, Spin
 from contend.host.placement.groups import real_time_file
@@ -26,12 +30,7 @@ from contend.lab.events import Listener, Notice
 from contend.load import LoadFailed
 from contend.metrics.probed import CpuState, HostState, RunWarning
 from contend.metrics.read import NEAR_NS_MAX, distance_ns, name_of
-from contend.settings import launch_of
-from contend.settings.host import refuse_untouched
-from contend.settings.model import HostWish, Launch
-from contend.spec import CellSpec
-from contend.store import RunRecord
-from contend.undo import (
+from contend.servers.undo import (
     Host,
     HostRefused,
     Journal,
@@ -40,7 +39,8 @@ from contend.undo import (
     put_back,
     this_host,
 )
-from contend.undo.files import require
+from contend.servers.undo.files import require
+from contend.store import RunRecord
 from contend.units import format_duration
 
 _DROP = "proc/sys/vm/drop_caches"

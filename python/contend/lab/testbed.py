@@ -12,6 +12,10 @@ from typing import Any, Self
 from pymysql.connections import Connection
 
 from contend.errors import ContendError, WorkError, shielded
+from contend.experiment import CellSpec, Level
+from contend.experiment.settings import SETTINGS
+from contend.experiment.settings.before_run import EACH_RUN, NEVER
+from contend.experiment.settings.model import Launch, Need, Setting, Target
 from contend.host.placement import Placement
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
@@ -22,10 +26,6 @@ from contend.metrics.probed import Probes, RunWarning
 from contend.servers.client import StatementFailed
 from contend.servers.options import assignment
 from contend.servers.variables import giving_back, read_global
-from contend.settings import SETTINGS
-from contend.settings.before_run import EACH_RUN, NEVER
-from contend.settings.model import Launch, Need, Setting, Target
-from contend.spec import CellSpec, Level
 
 
 @dataclass(frozen=True, slots=True)

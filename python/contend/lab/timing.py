@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from contend.experiment import CellSpec, is_file
+from contend.experiment.settings.load import Slicing, ends_with_its_work
+from contend.experiment.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
 from contend.metrics.outcome import Done
-from contend.settings.load import Slicing, ends_with_its_work
-from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
-from contend.spec import CellSpec, is_file
 
 AGAIN_S = 0.5
 """Faster statements are repeated: the first time may have met cold caches."""

@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import ContendError, RequestError, did_you_mean
+from contend.experiment import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
+from contend.experiment.settings import SETTINGS, launch_of
+from contend.experiment.settings.model_server import is_model
+from contend.experiment.settings.options import PROFILE
 from contend.lab.borrowed import NO_MATTER, needs_restart
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateTestbed
@@ -33,10 +37,6 @@ from contend.servers.options import (
     variable_of,
 )
 from contend.servers.variables import read_all, rehearse
-from contend.settings import SETTINGS, launch_of
-from contend.settings.model_server import is_model
-from contend.settings.options import PROFILE
-from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_specs, imported_name
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"

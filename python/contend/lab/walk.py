@@ -17,18 +17,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
+from contend.data import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
-from contend.findings import study_of
-from contend.lab.design import Design
-from contend.lab.effort import Effort
-from contend.lab.events import Listener, RunBegan, RunEnded
-from contend.lab.measure import death_behind, now, without_result
-from contend.lab.runner import Runner
-from contend.lab.shared_host import HostWatch
-from contend.metrics import metric_of
-from contend.settings.treatments import TREATMENT, UNTREATED
-from contend.spec import (
+from contend.experiment import (
     Cell,
     CellKey,
     Experiment,
@@ -39,6 +30,15 @@ from contend.spec import (
     next_repeat,
     without_metric,
 )
+from contend.experiment.settings.treatments import TREATMENT, UNTREATED
+from contend.findings import study_of
+from contend.lab.design import Design
+from contend.lab.effort import Effort
+from contend.lab.events import Listener, RunBegan, RunEnded
+from contend.lab.measure import death_behind, now, without_result
+from contend.lab.runner import Runner
+from contend.lab.shared_host import HostWatch
+from contend.metrics import metric_of
 from contend.store import Ended, RunFolder, RunRecord
 from contend.why.tried import LOOKS as LOOKS_AT_WHY
 from contend.why.tried import open_treatments, tried_of, why_decided

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from contend.errors import RequestError
+from contend.experiment.model import DataSpec
 from contend.files import PROGRAM
 from contend.load.plan import Address
 from contend.load.process import Child, judge, parse
 from contend.metrics.plan import Server
 from contend.metrics.probed import CpuState, NodeMatrix
-from contend.spec.model import DataSpec
 
 ASK_S = 60.0
 WORK_S = 24 * 3600.0

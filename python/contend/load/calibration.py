@@ -27,6 +27,7 @@ from typing import Any
 
 from contend import host
 from contend.errors import WorkError
+from contend.experiment.settings.load import ENGINES
 from contend.files import replace_file
 from contend.load import Address, LoadDriver, LoadFailed, LoadProcess
 from contend.load.ceilings import (
@@ -41,7 +42,6 @@ from contend.load.ceilings import (
 )
 from contend.load.process import Child
 from contend.metrics.outcome import Done, Outcome
-from contend.settings.load import ENGINES
 from contend.units import fact, format_duration
 
 _FACTS = (

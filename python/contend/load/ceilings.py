@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from contend.experiment import SCRIPT, STATEMENTS, is_file
+from contend.experiment.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
 from contend.metrics import probed
 from contend.metrics.plan import Engine, Load, Plan, Protocol, Workload
-from contend.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
-from contend.spec import SCRIPT, STATEMENTS, is_file
 from contend.stats import Estimate, estimate, finite
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from contend.experiment.model import CellSpec
+from contend.experiment.settings.load import Slicing, load_in_slices, load_plan
+from contend.experiment.settings.plan_keys import SUPPLIED_OF
+from contend.experiment.settings.topology import BY_KEY, FIRST, ROUTE
 from contend.metrics import plan as plans
 from contend.metrics.plan import HandlerSocket, Load, Plan, Server, Workload
-from contend.settings.load import Slicing, load_in_slices, load_plan
-from contend.settings.plan_keys import SUPPLIED_OF
-from contend.settings.topology import BY_KEY, FIRST, ROUTE
-from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contend.experiment import Level, without_metric
 from contend.findings import (
     Analysis,
     CellFigures,
@@ -32,7 +33,6 @@ from contend.sections.naming import Naming, columns_text, place_of, place_text
 from contend.sections.sessions import in_the_sentence, sessions_of
 from contend.sections.shape import sweep_sentences
 from contend.sections.words import factor_label, figure_text, level_label, repeats_text, size_text
-from contend.spec import Level, without_metric
 from contend.stats import Estimate
 
 

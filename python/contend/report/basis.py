@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from contend.experiment import Level
+from contend.experiment.settings.load import ends_with_its_work
 from contend.findings import (
     Analysis,
     Finding,
@@ -24,8 +26,6 @@ from contend.findings import (
 from contend.sections.naming import named, place_of
 from contend.sections.sessions import Sessions, in_the_basis
 from contend.sections.words import SAYS_NOTHING, detectable_text, size_text
-from contend.settings.load import ends_with_its_work
-from contend.spec import Level
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from contend.experiment import CellSpec, Level, without_metric
 from contend.findings import (
     Analysis,
     CellFigures,
@@ -58,7 +59,6 @@ from contend.sections.provenance import (
 )
 from contend.sections.registry import SECTIONS
 from contend.sections.words import repeats_each_text
-from contend.spec import CellSpec, Level, without_metric
 from contend.store import RunFolder
 from contend.why.studies import BY_SECONDS
 from contend.why.studies.segmented_key_cache import expected_of

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from contend.experiment import Roles
 from contend.findings import Compared, Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
 from contend.sections.chart_style import (
@@ -23,7 +24,6 @@ from contend.sections.chart_style import (
 )
 from contend.sections.model import ChangeTable, Chart, GainRow, Layout, Panel
 from contend.sections.words import SAYS_NOTHING, change_noun, gain_text, plain_gain, slug
-from contend.spec import Roles
 from contend.stats import finite
 
 

@@ -12,6 +12,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from contend.experiment import cell_specs, without_metric
+from contend.experiment.settings.server import is_dsn
+from contend.experiment.settings.workload import may_write
 from contend.findings import CellFigures, Compared, Study, means_of_repeats, pairs_of
 from contend.metrics import THROUGHPUT, Metric, metric_of
 from contend.report.model import HostNote, Progress
@@ -19,9 +22,6 @@ from contend.sections.host_state import paged_out
 from contend.sections.model import Notice
 from contend.sections.provenance import sessions_differ
 from contend.sections.words import cell_phrase, significant
-from contend.settings.server import is_dsn
-from contend.settings.workload import may_write
-from contend.spec import cell_specs, without_metric
 from contend.stats import Steadiness, estimate, look_for_trend
 from contend.store import RunRecord
 

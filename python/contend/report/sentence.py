@@ -6,11 +6,11 @@ statement for each row; at 1 connection it is not certain.
 
 from __future__ import annotations
 
+from contend.experiment import Level, Roles
 from contend.findings import Claims, Compared, Finding, Given, Said, claims_of
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.naming import USE, Naming, as_sentence, columns_text, place_of
 from contend.sections.words import change_of, gain_text, size_text
-from contend.spec import Level, Roles
 
 
 def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from contend.experiment import Level, Roles
 from contend.findings import Compared, Figure, Finding, Given, Said, Study, study_of
 from contend.metrics.probed import WhyFacts
 from contend.report.charts import shares_chart
@@ -33,7 +34,6 @@ from contend.sections.words import (
     slug,
     times_text,
 )
-from contend.spec import Level, Roles
 from contend.stats import Estimate
 from contend.store import RunFolder
 from contend.store.folder import WITHIN

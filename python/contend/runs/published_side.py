@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError, did_you_mean
+from contend.experiment import Level, Published, cell_key, cells
 from contend.findings import Given, Said, Study, cell_figures, compared_of
 from contend.metrics import Metric, metric_of
 from contend.sections.panels import agrees, gain_at
 from contend.sections.words import cell_phrase, estimate_text, gain_text, plain_gain, significant
-from contend.spec import Level, Published, cell_key, cells
 from contend.stats import finite
 
 PREFIX = "published:"

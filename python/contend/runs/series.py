@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
+from contend.experiment import CellKey, Level, cell_key, same_level
 from contend.findings import RunCondition, Study, conditions_of, pairs_of, study_of, table_of
 from contend.metrics import Metric
 from contend.metrics.read import ln_distance, name_of
-from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import estimate
 from contend.store import RunFolder, find_run, runs_in
 

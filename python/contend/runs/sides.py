@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError, WorkError
+from contend.experiment import CellKey, Level, cell_key, cells, same_level
 from contend.findings import (
     Family,
     Finding,
@@ -31,7 +32,6 @@ from contend.findings import (
 )
 from contend.metrics import Metric
 from contend.runs.series import figures_of, folders_of
-from contend.spec import CellKey, Level, cell_key, cells, same_level
 from contend.store import RunFolder
 
 Cell = Mapping[str, Level]

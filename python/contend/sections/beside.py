@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.experiment import SCRIPT, CellKey, Factor, Level, Roles, cell_key
 from contend.findings import Analysis, Finding, Study, kinds_over_first
 from contend.sections.model import Inputs, Section, Shown
 from contend.sections.panels import figure_table
 from contend.sections.words import level_phrase
-from contend.spec import SCRIPT, CellKey, Factor, Level, Roles, cell_key
 from contend.stats import finite
 
 KIND = "workload.kind"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from contend.experiment import Level
 from contend.findings import Said, Study, cell_figures
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.metrics import Metric, Run
@@ -47,7 +48,6 @@ from contend.sections.looks import (
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import estimate_text, figure_json, significant
-from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 

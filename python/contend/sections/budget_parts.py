@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.spec import Level
+from contend.experiment import Level
 from contend.stats import Estimate
 
 TO_BE_SENT, CLIENT, WIRE = "waiting to be sent", "client", "wire and waiting to be read"

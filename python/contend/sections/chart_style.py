@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from contend.experiment import Level
 from contend.sections.model import Chart, Layout
 from contend.sections.words import figure_text
-from contend.spec import Level
 from contend.stats import Estimate, finite
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'

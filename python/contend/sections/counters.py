@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from contend.experiment import Level
 from contend.findings import UNITS_MIN, Given, Said, Study, pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
@@ -23,7 +24,6 @@ from contend.metrics.counters import SOURCES, CounterSource, is_guise, is_name
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.naming import Naming
 from contend.sections.words import cell_phrase, gain_text, significant
-from contend.spec import Level
 from contend.stats import discover, finite, pair_counts, picked_change
 from contend.store import RunRecord
 

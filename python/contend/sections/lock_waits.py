@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
+from contend.experiment import CellKey, Level, cell_key
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.budget import BUDGET
 from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words, with_cell
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import estimate_text, figure_json, ratio_text
-from contend.spec import CellKey, Level, cell_key
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 

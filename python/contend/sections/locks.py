@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from contend.experiment import Level
 from contend.findings import Said, Study, cell_figures, over_repeats
 from contend.metrics import Run, metric_of
 from contend.metrics.probed import SegmentLock
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text
-from contend.spec import Level
 from contend.stats import Estimate
 
 _LISTED = 6

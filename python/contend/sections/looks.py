@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from contend.experiment import CellKey, Level, cell_key, same_level
 from contend.findings import Said
 from contend.sections.model import Inputs, TextTable
 from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
-from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 

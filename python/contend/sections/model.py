@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from contend.experiment import Level
 from contend.findings import Analysis, CellFigures, Compared, Finding, Study
 from contend.metrics import Metric
-from contend.spec import Level
 from contend.stats import Change, Estimate
 from contend.store import LookRecord, RunFolder
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from contend.experiment import Experiment, Level, Roles, Words, roles_of
 from contend.findings import Finding, Given, Said
 from contend.sections.words import factor_label, is_counted, level_label, level_phrase
-from contend.spec import Experiment, Level, Roles, Words, roles_of
 
 USE = "server.use"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from contend.experiment import CellKey, Level, Published, Roles, cell_key, same_level
 from contend.findings import Analysis, CellFigures, Compared, Finding, Study, level_over
 from contend.sections.model import (
     ChangeTable,
@@ -18,7 +19,6 @@ from contend.sections.model import (
 )
 from contend.sections.naming import Naming, range_text
 from contend.sections.words import factor_label, level_label, level_phrase, plain_gain, slug
-from contend.spec import CellKey, Level, Published, Roles, cell_key, same_level
 
 
 def layout_of(study: Study, naming: Naming) -> Layout:

@@ -14,13 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
+from contend.experiment import Level
 from contend.findings import Given, Said
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase
-from contend.spec import Level
 from contend.store import LookRecord
 
 if TYPE_CHECKING:

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contend.errors import ContendError
+from contend.experiment import Experiment, Level, cell_specs, refuse_settings
+from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.treatments import TREATMENT, UNTREATED
 from contend.findings import Study, compared_of, study_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
@@ -28,9 +31,6 @@ from contend.sections.flame_graph import StackTime, flame_graph
 from contend.sections.model import Section, Shown, TextTable
 from contend.sections.provenance import naming_in
 from contend.sections.words import gain_text, significant
-from contend.settings.profiler import PROFILER_HZ
-from contend.settings.treatments import TREATMENT, UNTREATED
-from contend.spec import Experiment, Level, cell_specs, refuse_settings
 from contend.stats import Estimate, discover, estimate, pair_counts, picked_change
 from contend.store import RunFolder, RunRecord
 from contend.store.folder import WITHIN_PROFILE

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from contend.experiment import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
+from contend.experiment.settings.server import KIND, MODEL, PRODUCTS
 from contend.findings import Study
 from contend.sections.model import FactGroup, TextTable
 from contend.sections.naming import Naming, naming_of
 from contend.sections.words import cell_phrase
-from contend.settings.server import KIND, MODEL, PRODUCTS
-from contend.spec import SCRIPT_SCHEMA, Experiment, Level, imported_name, prepared_with
 from contend.store import LabSession, RunRecord
 from contend.units import fact, format_count, format_size
 

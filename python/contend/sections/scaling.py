@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from contend.experiment import Level, Roles, same_level
 from contend.findings import Given, Said, Study
 from contend.findings.changes import log_mean
 from contend.metrics import FIXED, THROUGHPUT
@@ -26,7 +27,6 @@ from contend.sections.model import (
     TextTable,
 )
 from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, level_phrase, significant
-from contend.spec import Level, Roles, same_level
 from contend.stats import FIT_COLUMNS_MIN, FIT_UNITS_MIN, Estimate, UslFit, finite, fit_usl
 from contend.store import RunRecord
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contend.experiment import Level
 from contend.findings import Study
 from contend.findings.conditions import OF_THE_PLACE
 from contend.sections.model import Section, Shown, TextTable
 from contend.sections.naming import USE
 from contend.sections.words import level_phrase
-from contend.spec import Level
 
 PROFILE = "server.profile"
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from contend.experiment import Level
 from contend.findings import Analysis, Given, Said, Study, leading_level, sessions_before
 from contend.sections.model import Inputs, Section
 from contend.sections.words import significant
-from contend.spec import Level
 from contend.stats import SESSIONS_MIN, Between
 from contend.units import format_duration
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.experiment import Level, Published
 from contend.findings import Finding, Growth, Said, Study, growth_of
 from contend.metrics import FIXED, THROUGHPUT, Metric, metric_of
 from contend.sections.chart_style import (
@@ -28,7 +29,6 @@ from contend.sections.chart_style import (
 from contend.sections.model import Chart, Inputs, Layout, Panel, Section, Shown, TextTable
 from contend.sections.panels import agrees, figure_table, gain_at
 from contend.sections.words import level_phrase, significant, slug, times_of, times_text
-from contend.spec import Level, Published
 from contend.stats import Change, finite
 
 

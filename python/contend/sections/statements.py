@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from contend.experiment import Level, cell_key
+from contend.experiment.settings.plan_keys import STATEMENTS
 from contend.findings import (
     Analysis,
     CellFigures,
@@ -35,8 +37,6 @@ from contend.sections.model import (
 from contend.sections.naming import Naming
 from contend.sections.panels import change_table, figure_table, metric_tables
 from contend.sections.words import DEPTHS, change_json, mean_json, size_text
-from contend.settings.plan_keys import STATEMENTS
-from contend.spec import Level, cell_key
 from contend.stats import Estimate, finite
 
 FIGURES = (

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
+from contend.experiment import Level
 from contend.findings import Said
 from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
 from contend.lab.look_block import BlockToLookAt, LookAtCause
@@ -30,7 +31,6 @@ from contend.sections.looks import (
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import figure_json
-from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from contend.experiment import Level, cell_spec
 from contend.findings import Study, cell_figures
 from contend.metrics import metric_of
 from contend.metrics.read import kinds
 from contend.metrics.tpcc import is_tpcc, waits_percent
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase, estimate_text, share_text, significant
-from contend.spec import Level, cell_spec
 from contend.stats import Estimate
 from contend.store import RunRecord
 

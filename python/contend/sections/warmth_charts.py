@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from contend.experiment import Level
 from contend.sections.chart_style import Spec, chart_title, frame
 from contend.sections.model import Chart
 from contend.sections.words import slug
-from contend.spec import Level
 from contend.store import RunRecord
 
 Runs = Mapping[Level, RunRecord]

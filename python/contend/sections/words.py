@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from contend.experiment import Level
+from contend.experiment.settings.values import level_word
 from contend.findings import Compared, Finding, Given, Said
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.model import Layout
-from contend.settings.values import level_word
-from contend.spec import Level
 from contend.stats import Change, Estimate, finite
 
 _COUNTED = {

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from contend.experiment import DataSpec
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ServerDied
 from contend.servers.options import Value
 from contend.servers.private import PrivateServer
-from contend.spec import DataSpec
 
 Role = Literal["server", "front", "backend", "node"]
 

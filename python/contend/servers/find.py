@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from contend.errors import RequestError, did_you_mean
+from contend.experiment.settings.server import MODEL
 from contend.files import default_cache, find_program
 from contend.servers.binary import ServerBinary, check_runs_here, run_program
 from contend.servers.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer
 from contend.servers.got import find_by_name, list_got
 from contend.servers.kinds import KINDS, PROGRAMS, ask_version
-from contend.settings.server import MODEL
 
 COMMAND = "model-server"
 SOURCE = "contend-load"

@@ -8,7 +8,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 `report.html` and `charts/`. No password is ever written in it.
 """
 
-from contend.spec import Planned
+from contend.experiment import Planned
 from contend.store.folder import RunFolder, find_run, rescue, runs_in
 from contend.store.model import (
     DamagedStore,

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from contend.errors import WorkError
+from contend.experiment.stored import require
 from contend.files import read_file
-from contend.spec.stored import require
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from contend import __version__
+from contend.experiment import SPEC_FORMAT, Cell, Level, Planned
+from contend.experiment.stored import require, require_moment
 from contend.files import Locked, is_locked, lock, read_file, require_own_files
 from contend.metrics.plan import Plan
-from contend.spec import SPEC_FORMAT, Cell, Level, Planned
-from contend.spec.stored import require, require_moment
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,

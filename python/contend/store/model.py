@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from contend.errors import RequestError, WorkError
+from contend.experiment import Level, Planned
 from contend.metrics.outcome import Done, Interval
 from contend.metrics.plan import Plan
 from contend.metrics.probed import Probes, RunWarning, SessionFacts
-from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]
 """`ok`: measured. `failed`: tried, and an error says why. `lost`: void for a recorded cause."""

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from contend.spec import HIDDEN, Planned, without_dsn_passwords
-from contend.spec.stored import FLOAT_MAX, INT_MAX
+from contend.experiment import HIDDEN, Planned, without_dsn_passwords
+from contend.experiment.stored import FLOAT_MAX, INT_MAX
 from contend.store.model import LookRecord, RunRecord
 from contend.store.shapes import check_look, check_planned, check_run
 

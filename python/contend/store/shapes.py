@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
+from contend.experiment import Level
+from contend.experiment.stored import LEAST, NEEDED, NULLED, require, require_moment
 from contend.metrics import outcome
 from contend.metrics.outcome import ClockOffset, Done, Interval, OpenLoop, ThreadTimes
 from contend.metrics.plan import Arrival, Plan, Workload
@@ -18,8 +20,6 @@ from contend.metrics.probed import (
     ServerRecord,
     SessionFacts,
 )
-from contend.spec import Level
-from contend.spec.stored import LEAST, NEEDED, NULLED, require, require_moment
 from contend.store.model import RunStatus
 
 Cell = dict[str, Level]

@@ -16,7 +16,7 @@ import numpy as np
 from pymysql.connections import Connection
 
 from contend.host.page_cache import PageCacheError
-from contend.undo import Journal
+from contend.servers.undo import Journal
 from contend.warm.myisam import FilePart, files_held
 from contend.warm.plan import PRIMARY, Item, Survey, WarmPlan
 from contend.warm.server_list import NoList, Pages, ServerHost, of_tablespace, take

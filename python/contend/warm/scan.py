@@ -28,7 +28,7 @@ from contend.metrics.outcome import Outcome, Scanned
 from contend.metrics.plan import Plan, Server
 from contend.servers.client import ANSWER_S, fetch, qualified, quoted
 from contend.servers.kinds import KINDS
-from contend.undo import Journal, JournalBroken
+from contend.servers.undo import Journal, JournalBroken
 from contend.warm.plan import (
     KEYS,
     PRIMARY,

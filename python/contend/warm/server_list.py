@@ -28,10 +28,10 @@ from pymysql.connections import Connection
 from contend.errors import WorkError, shielded
 from contend.servers.client import fetch, socket_peer
 from contend.servers.errors import ConnectionLost, OptionRejected
+from contend.servers.undo import Journal
+from contend.servers.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
+from contend.servers.undo.variables import change
 from contend.servers.variables import read_global
-from contend.undo import Journal
-from contend.undo.back import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
-from contend.undo.variables import change
 
 Pages = NDArray[np.uint32]
 """Pages in the order of their list, shape (n, 2): the id of the tablespace, the page's number."""

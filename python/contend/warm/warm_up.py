@@ -14,14 +14,14 @@ import numpy as np
 import pymysql
 from pymysql.connections import Connection
 
-from contend.datasets.existing import entrance
+from contend.data.existing import entrance
 from contend.errors import ContendError, RequestError
 from contend.load.process import LoadDriver
 from contend.servers.client import ANSWER_S, fetch, socket_peer
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
 from contend.servers.kinds import KINDS
-from contend.undo import Journal, put_back
+from contend.servers.undo import Journal, put_back
 from contend.warm import server_list
 from contend.warm.coverage import LOADED, ByList, too_few
 from contend.warm.myisam import ENDINGS, load_index, read_through

@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from contend.experiment import CellSpec, Level, cell_key
+from contend.experiment.settings.model_server import is_model
+from contend.experiment.settings.options import ANY, options_of, plain_option
+from contend.experiment.settings.server import MARIADB, MYSQL, is_dsn, is_on_this_host
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.metrics import Metric, Run, metric_of
-from contend.settings.model_server import is_model
-from contend.settings.options import ANY, options_of, plain_option
-from contend.settings.server import MARIADB, MYSQL, is_dsn, is_on_this_host
-from contend.spec import CellSpec, Level, cell_key
 from contend.store import LookRecord, RunRecord
 
 if TYPE_CHECKING:

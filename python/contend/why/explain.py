@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from contend.experiment import Level
 from contend.findings import (
     Compared,
     Contrast,
@@ -25,7 +26,6 @@ from contend.findings import (
     over_repeats,
 )
 from contend.metrics import Metric, metric_of
-from contend.spec import Level
 from contend.stats import Estimate
 from contend.store import RunRecord
 from contend.why.candidate import per_question

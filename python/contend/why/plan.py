@@ -22,14 +22,7 @@ import numpy as np
 
 from contend import host
 from contend.errors import ContendError, RequestError
-from contend.findings import compared_of, study_of
-from contend.findings.model import Finding
-from contend.findings.study import Study, ratios_of, sides_of
-from contend.host.tree import cpu_list
-from contend.metrics.probed import TriedRecord, WhyFacts
-from contend.settings.load import BLOCK_S, ROUNDS_OF_TREATMENTS, SETTLE_S, SLICE_S, START_S
-from contend.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
-from contend.spec import (
+from contend.experiment import (
     CellSpec,
     Experiment,
     Factor,
@@ -38,7 +31,20 @@ from contend.spec import (
     refuse_settings,
     written,
 )
-from contend.spec.keys import resolve
+from contend.experiment.keys import resolve
+from contend.experiment.settings.load import (
+    BLOCK_S,
+    ROUNDS_OF_TREATMENTS,
+    SETTLE_S,
+    SLICE_S,
+    START_S,
+)
+from contend.experiment.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
+from contend.findings import compared_of, study_of
+from contend.findings.model import Finding
+from contend.findings.study import Study, ratios_of, sides_of
+from contend.host.tree import cpu_list
+from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.store import RunFolder
 from contend.why.candidate import (
     Candidate,

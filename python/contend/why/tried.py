@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
+from contend.experiment.settings.treatments import TREATMENT, UNTREATED
 from contend.findings.study import Study, ratios_of, sides_under
 from contend.metrics.probed import TriedRecord, WhyFacts
-from contend.settings.treatments import TREATMENT, UNTREATED
 from contend.stats import Change, Estimate, Mean, means_of, ratio_of, weighted
 from contend.stats.student import t_quantile
 from contend.store import RunRecord

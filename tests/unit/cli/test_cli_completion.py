@@ -12,7 +12,7 @@ from needs import program
 from contend.cli.completion import SHELLS, completion
 from contend.cli.main import main
 from contend.cli.parser import COMMANDS
-from contend.spec import recipes
+from contend.experiment import recipes
 
 Ask = Callable[..., set[str]]
 

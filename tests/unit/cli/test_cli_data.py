@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contend.cli.main import main
-from contend.datasets.cache import Dataset, datasets_root, describe
+from contend.data.cache import Dataset, datasets_root, describe
 
 KEY = "sbtest-myisam-1M-0123456789ab"
 INPUTS = {"server_kind": "mariadb", "server_version": "10.11.19", "engine": "MyISAM"}

@@ -11,8 +11,8 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write
 
 from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.errors import RequestError
+from contend.experiment import load_experiment
 from contend.report import Report, as_json, build
-from contend.spec import load_experiment
 from contend.store import RunFolder
 
 CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")

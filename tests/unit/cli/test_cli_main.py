@@ -110,13 +110,13 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert "COMMAND" in capsys.readouterr().out
 
 
-HANDED_OVER = {"argparse", "contend.spec", "contend.load", "subprocess"}
+HANDED_OVER = {"argparse", "contend.experiment", "contend.load", "subprocess"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (["--help"], {"numpy", "contend.spec", "contend.cli.run"}),
+        (["--help"], {"numpy", "contend.experiment", "contend.cli.run"}),
         (["recipes"], {"numpy", "contend.report", "contend.load"}),
         (["mysqlslap", "--version"], HANDED_OVER),
         (["sysbench", "--version"], HANDED_OVER),

@@ -22,9 +22,9 @@ from contend.cli.progress import LiveDisplay, PlainDisplay
 from contend.cli.streams import clean_streams, control
 from contend.cli.warm_display import WarmDisplay
 from contend.errors import WorkError, clean, one_line
+from contend.experiment import Experiment
 from contend.lab import events
 from contend.report.gate import junit_of, markdown_of
-from contend.spec import Experiment
 from contend.store import RunRecord
 
 UNSAFE = [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F)]

@@ -10,10 +10,10 @@ import pytest
 from unrun_server import UNRUN
 
 from contend.cli.main import main
+from contend.experiment import Experiment, load_experiment, to_dict
 from contend.lab.session import Equipment
 from contend.servers import ServerBinary
 from contend.servers.errors import NoServer
-from contend.spec import Experiment, load_experiment, to_dict
 from contend.store import RunFolder
 
 SMALL = """

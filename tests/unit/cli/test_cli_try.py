@@ -17,8 +17,8 @@ from unrun_server import UNRUN
 from contend.cli.experiments import EXAMPLES
 from contend.cli.main import main
 from contend.cli.try_experiment import KINDS, SYSBENCH, script_of
-from contend.settings.workload import may_write
-from contend.spec import Experiment, load_experiment
+from contend.experiment import Experiment, load_experiment
+from contend.experiment.settings.workload import may_write
 
 DOCS = Path(__file__).parents[3] / "docs"
 

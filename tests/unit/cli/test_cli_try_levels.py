@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contend.cli.try_experiment import as_typed, level_of, option_levels, option_set, same
 from contend.errors import ContendError, RequestError
-from contend.spec import Level
+from contend.experiment import Level
 
 TEXTS = st.text(st.characters(exclude_categories=["C"]), max_size=12)
 LEVELS = st.lists(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contend.spec import load_experiment, planned_runs
+from contend.experiment import load_experiment, planned_runs
 
 DOCS = Path(__file__).parents[3] / "docs"
 

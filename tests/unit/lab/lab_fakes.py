@@ -14,8 +14,9 @@ from fake_connection import FakeConnection, Rows
 from fake_load import FakeLoad, done_of
 from unrun_server import UNRUN
 
-from contend.datasets import Dataset
+from contend.data import Dataset
 from contend.errors import ContendError
+from contend.experiment import CellSpec, DataSpec, Experiment, Level, load_experiment
 from contend.host.placement import Placement
 from contend.lab.design import Design
 from contend.lab.events import Event, Listener, Notice
@@ -35,7 +36,6 @@ from contend.servers.dsn import Password
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.kinds import KINDS
 from contend.servers.variables import Differing
-from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
 from contend.store import RunFolder, RunRecord
 
 EXPERIMENT = """

@@ -14,6 +14,7 @@ import pytest
 from fake_load import FakeLoad, Rates, done_of
 from lab_fakes import EXPERIMENT, IDENTITY, FakeServer, NoLoad, dataset, experiment
 
+from contend.experiment import DataSpec, Experiment, Level, planned_runs, to_dict
 from contend.lab import measure, walk
 from contend.lab.design import Design
 from contend.lab.events import Event
@@ -26,7 +27,6 @@ from contend.load import LoadFailed
 from contend.load.plan import planned_s
 from contend.metrics.outcome import Done
 from contend.servers.deployment import alone
-from contend.spec import DataSpec, Experiment, Level, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 
 SEGMENTS = "server.options.key_cache_segments"

@@ -13,6 +13,7 @@ from fake_variables import FakeVariables
 from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import CellSpec, DataSpec, Experiment, Level, cell_spec, load_experiment
 from contend.lab import borrowed
 from contend.lab.borrowed import (
     BorrowedTestbed,
@@ -28,9 +29,8 @@ from contend.servers.client import StatementFailed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused, TablesReplaced
 from contend.servers.existing import Identity
+from contend.servers.undo import Journal, NotPutBack, back, in_words
 from contend.servers.variables import Differing
-from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec, load_experiment
-from contend.undo import Journal, NotPutBack, back, in_words
 
 DIRTY = "innodb_max_dirty_pages_pct"
 

@@ -16,12 +16,12 @@ from fake_load import FakeLoad
 from lab_fakes import SessionBench, stop_at
 
 from contend import report
+from contend.experiment import CellSpec
 from contend.lab.client import Calibrate, calibrate_cells
 from contend.lab.events import Began, Interrupted, StepProgress
 from contend.load.calibration import path_of, stored, this_host, this_program
 from contend.load.ceilings import Calibration
 from contend.report import export
-from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
 
 LOW_AT_8 = Calibration(HOST, PROGRAM).with_more(

@@ -12,14 +12,14 @@ from lab_fakes import FakeTestbed, PlaceBench, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.errors import RequestError, WorkError
+from contend.experiment import CellSpec, planned_runs, to_dict
+from contend.experiment.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
+from contend.experiment.settings.workload import may_write, writing_share
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
 from contend.lab.runner import Runner
 from contend.lab.walk import Schedule, walk
 from contend.metrics import metric_of
-from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
-from contend.settings.workload import may_write, writing_share
-from contend.spec import CellSpec, planned_runs, to_dict
 from contend.store import RunFolder
 
 

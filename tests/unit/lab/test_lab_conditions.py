@@ -8,8 +8,8 @@ from typing import Any
 import pymysql
 import pytest
 
+from contend.experiment import DataSpec
 from contend.lab.conditions import FILE_NAME, Conditions, looks_in
-from contend.spec import DataSpec
 
 
 def test_a_look_that_was_cut_off_hides_no_other(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from needs import missing
 
 from contend import host
 from contend.errors import RequestError
+from contend.experiment import CellSpec, Experiment, load_experiment
+from contend.experiment.settings.model import Launch
 from contend.lab import design
 from contend.lab.design import (
     SERVER_BYTES,
@@ -32,8 +34,6 @@ from contend.lab.design import (
     why_not_matched,
 )
 from contend.lab.effort import require_time
-from contend.settings.model import Launch
-from contend.spec import CellSpec, Experiment, load_experiment
 
 IN_SLICES = EXPERIMENT.replace('by = "runs"\n', "")
 SEGMENTS = '"server.options.key_cache_segments"'

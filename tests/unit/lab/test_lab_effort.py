@@ -10,10 +10,10 @@ import pytest
 from fake_load import percentiles
 from lab_in_slices import IN_SLICES, Bench, Noise, made_up
 
+from contend.experiment import cell_spec
 from contend.lab.design import PADDING_VARIABLE, Design
 from contend.lab.effort import ROUNDS, Effort, short_of_repeats
 from contend.lab.walk import Schedule
-from contend.spec import cell_spec
 
 MakeBench = Callable[..., Bench]
 

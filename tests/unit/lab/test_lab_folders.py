@@ -12,13 +12,13 @@ from fake_load import FakeLoad
 from lab_fakes import ANSWERS, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
+from contend.experiment import CellSpec, planned_runs
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.probes import Expected, Observed
 from contend.lab.runner import Runner
 from contend.lab.testbed import Ready
 from contend.load import Address
-from contend.spec import CellSpec, planned_runs
 
 ENGINES = {
     '"server.options.key_cache_segments" = [0, 32]': '"data.engine" = ["MyISAM", "Aria", "InnoDB"]',

@@ -14,6 +14,7 @@ from fake_load import FakeLoad
 from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 
 from contend.errors import WorkError
+from contend.experiment import Planned
 from contend.lab.design import Design
 from contend.lab.look_block import LookAtCause
 from contend.lab.looks import blocks_to_look_at, take_looks
@@ -23,7 +24,6 @@ from contend.sections import budget, plans
 from contend.sections.budget import READS_PER_S, ROUNDS, SLICE_MOST_S, SLICE_S
 from contend.servers.errors import ConnectionLost
 from contend.servers.plans import PERIOD_S
-from contend.spec import Planned
 from contend.store import LookRecord
 
 assert budget.SECTION.look and plans.SECTION.look

@@ -10,10 +10,7 @@ import jsonschema
 import pytest
 from lab_fakes import PlaceBench, experiment
 
-from contend.settings import SETTINGS
-from contend.settings.model import Launch, Need, Setting, Target, Values
-from contend.settings.values import Key, WholeNumber
-from contend.spec import (
+from contend.experiment import (
     SpecError,
     cell_spec,
     from_dict,
@@ -23,6 +20,9 @@ from contend.spec import (
     planned_runs,
     to_dict,
 )
+from contend.experiment.settings import SETTINGS
+from contend.experiment.settings.model import Launch, Need, Setting, Target, Values
+from contend.experiment.settings.values import Key, WholeNumber
 
 
 @dataclass(frozen=True)

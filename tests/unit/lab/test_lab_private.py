@@ -8,10 +8,10 @@ import pytest
 from lab_fakes import PlaceBench, experiment
 
 from contend.errors import WorkError
+from contend.experiment import CellSpec, DataSpec, cell_spec
 from contend.host import page_cache
 from contend.lab.conditions import Conditions, Connect
 from contend.servers.errors import OptionRejected
-from contend.spec import CellSpec, DataSpec, cell_spec
 
 
 class Bench(PlaceBench):

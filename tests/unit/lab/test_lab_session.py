@@ -17,8 +17,9 @@ from lab_in_slices import IN_SLICES, made_up
 from lab_in_slices import Bench as SlicesBench
 
 from contend import host
-from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
+from contend.data import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import CellSpec, DataSpec, Experiment
 from contend.lab.events import (
     Began,
     Event,
@@ -39,7 +40,6 @@ from contend.load import LoadFailed
 from contend.metrics.probed import NodeMatrix
 from contend.sections.registry import LOOKS
 from contend.servers.dsn import Password
-from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 
 

@@ -12,15 +12,15 @@ from lab_fakes import PlaceBench as Bench
 from lab_fakes import experiment
 
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import CellSpec, Experiment, Level, cell_spec
+from contend.experiment.settings.before_run import LOCK_FILES
+from contend.experiment.settings.options import layout_options
+from contend.experiment.settings.server import REDO_LOG_FOLDER
+from contend.experiment.settings.values import Refused
 from contend.host import page_cache
 from contend.lab import caches, trial
 from contend.lab.events import Notice
 from contend.lab.private import PrivateTestbed
-from contend.settings.before_run import LOCK_FILES
-from contend.settings.options import layout_options
-from contend.settings.server import REDO_LOG_FOLDER
-from contend.settings.values import Refused
-from contend.spec import CellSpec, Experiment, Level, cell_spec
 
 STEPS: list[dict[str, Any]] = [
     {"do": "CREATE a", "undo": "DROP a", "name": None, "on": True},

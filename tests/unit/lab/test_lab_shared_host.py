@@ -12,12 +12,12 @@ from killed import in_a_process_of_its_own
 from lab_fakes import experiment
 
 from contend.errors import RequestError
+from contend.experiment import Experiment, cell_spec, cell_specs
+from contend.experiment.settings import launch_of
 from contend.host.tree import Tree
 from contend.lab.events import Notice
 from contend.lab.shared_host import SharedHost
-from contend.settings import launch_of
-from contend.spec import Experiment, cell_spec, cell_specs
-from contend.undo import HostRefused, Journal, change_file, this_host
+from contend.servers.undo import HostRefused, Journal, change_file, this_host
 
 CPUS = 2
 
@@ -129,7 +129,7 @@ def said(root: Path) -> dict[str, str]:
 
 
 def test_every_setting_of_the_host_is_tried_here() -> None:
-    from contend.settings.host import HOST
+    from contend.experiment.settings.host import HOST
 
     assert {setting.key.name for setting in HOST} == SETTINGS.keys()
 
@@ -170,9 +170,9 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from killed import killed_at_every_step
 from test_lab_shared_host import SharedHost, asking, said, SETTINGS
-from contend.settings import launch_of
-from contend.spec import cell_spec
-from contend.undo import Host, Journal, files, put_back, this_host
+from contend.experiment.settings import launch_of
+from contend.experiment import cell_spec
+from contend.servers.undo import Host, Journal, files, put_back, this_host
 
 def write(path, value):  # As the kernel does: all of it, or nothing.
     new = path.with_name(path.name + ".new")
@@ -198,7 +198,7 @@ for place, name in enumerate(sorted(SETTINGS.keys() - {"page_cache"})):
 
     changed, step = 0, 0
     steps = killed_at_every_step(
-        work, ("contend/undo/",), ("call", "return"), first=1 + place % 3, by=3
+        work, ("contend/servers/undo/",), ("call", "return"), first=1 + place % 3, by=3
     )
     for step in steps:
         now = plain(said(root))
@@ -299,7 +299,8 @@ def test_a_value_that_the_kernel_rounds_is_said(
     root: Path, tmp_path: Path, make: MakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "contend.undo.files._write", lambda path, value: path.write_text(str(int(value) // 4 * 4))
+        "contend.servers.undo.files._write",
+        lambda path, value: path.write_text(str(int(value) // 4 * 4)),
     )
     host = make()
     bring(host, asking(tmp_path, read_ahead_kb=6))
@@ -332,7 +333,7 @@ def test_the_kernel_itself_rounds(tmp_path: Path) -> None:
     with Journal.open(tmp_path, this_host()) as journal:
         assert change_file(journal, file, "6") == "4"
         assert journal.undo[0]["ours"] == ["4"]
-        from contend.undo import Host, put_back
+        from contend.servers.undo import Host, put_back
 
         put_back(journal, Host())
     assert file.read_text() == before

@@ -12,12 +12,12 @@ from fake_load import percentiles
 from lab_fakes import experiment
 from lab_in_slices import IN_SLICES, SEGMENTS, Bench, level_of, made_up
 
+from contend.experiment import cell_spec, planned_runs
 from contend.lab.design import PADDING_MAX_BYTES, PADDING_VARIABLE
 from contend.lab.effort import REST_S
 from contend.lab.events import RunBegan, RunEnded
 from contend.lab.measure import seed_of
 from contend.load import LoadFailed
-from contend.spec import cell_spec, planned_runs
 
 MakeBench = Callable[..., Bench]
 

@@ -13,10 +13,10 @@ import pytest
 from lab_fakes import EXPERIMENT, SessionBench, experiment, stop_at
 
 from contend.errors import RequestError
+from contend.experiment import load_experiment
 from contend.lab.events import Interrupted
 from contend.lab.session import refuse_passwords
 from contend.servers.dsn import Password
-from contend.spec import load_experiment
 from contend.store import RunFolder
 
 STATEMENT = "SELECT 1 AS n HAVING password = 'x1';"

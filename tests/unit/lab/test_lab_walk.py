@@ -19,15 +19,15 @@ from lab_fakes import (
     play_alone,
 )
 
-from contend.datasets import Dataset, NoRoomForDataset
+from contend.data import Dataset, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
+from contend.experiment import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.deployment import alone
 from contend.servers.errors import ConnectionLost, ServerDied, ServerFailed
-from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.store import RunFolder
 
 

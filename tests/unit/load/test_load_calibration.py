@@ -9,6 +9,8 @@ import pytest
 from calibration_fakes import ceiling, disturbed_by, shape
 
 from contend import host
+from contend.experiment import CellSpec
+from contend.experiment.settings.plan_keys import WORKLOAD
 from contend.load import Address, LoadFailed, plan_of
 from contend.load.calibration import (
     Extent,
@@ -22,8 +24,6 @@ from contend.load.calibration import (
     write,
 )
 from contend.load.ceilings import Calibration, RunShape, has_ceiling, shape_of
-from contend.settings.plan_keys import WORKLOAD
-from contend.spec import CellSpec
 
 SHORT = Extent(rounds=3, warmup_s=0.0, measure_s=0.01)
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from contend.errors import RequestError
+from contend.experiment import CellSpec
+from contend.experiment.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.load import (
     Address,
     ScriptProcess,
@@ -18,8 +20,6 @@ from contend.load import (
     memory_nodes,
     plan_of,
 )
-from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
-from contend.spec import CellSpec
 
 
 def plan(kind: str, **parameters: object) -> dict[str, Any]:

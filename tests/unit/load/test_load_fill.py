@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from contend.experiment.model import DataSpec
 from contend.load import Address, FillProcess, LoadFailed
 from contend.load.ask import FillResult, fill_arguments
-from contend.spec.model import DataSpec
 
 DATA = DataSpec(engine="MyISAM", rows=30, seed=7, k="random", table_options="MAX_ROWS=9")
 SOCKET = Address(socket="/run/db.sock", database="sbtest")

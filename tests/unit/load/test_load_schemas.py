@@ -14,15 +14,15 @@ import jsonschema
 import pytest
 from fake_load import FakeLoad
 
-from contend.load import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
-from contend.settings.load import Slicing
-from contend.spec import (
+from contend.experiment import (
     CellSpec,
     cell_spec,
     cells,
     load_experiment,
     recipes,
 )
+from contend.experiment.settings.load import Slicing
+from contend.load import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
 
 BASE = CellSpec()
 SOCKET = Address(socket="/run/s", database="sbtest")

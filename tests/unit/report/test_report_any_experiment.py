@@ -30,6 +30,7 @@ from synthetic_run import (
 )
 
 from contend.errors import RequestError
+from contend.experiment import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.findings import study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
@@ -37,7 +38,6 @@ from contend.report.export import TABLES, rows_of, write_csv, write_json, write_
 from contend.report.gate import junit_of, markdown_of
 from contend.runs.sides import RunSide
 from contend.runs.sides_text import lines_of_sides, page_of, report_of_sides, sides_json
-from contend.spec import Experiment, Level, Planned, planned_runs, read_experiment, to_dict
 from contend.store import RunFolder, RunRecord
 from contend.why.studies import STUDIES
 

@@ -9,11 +9,11 @@ import vl_convert
 from shown import report_of
 from synthetic_run import write_run
 
+from contend.experiment import load_experiment
 from contend.report import Report
 from contend.report.html import all_charts
 from contend.report.images import VEGA_LITE_VERSION, svg
 from contend.sections.chart_style import THEMES
-from contend.spec import load_experiment
 
 
 def luminance(colour: str) -> float:

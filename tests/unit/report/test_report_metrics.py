@@ -13,10 +13,10 @@ from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.cli.main import main
+from contend.experiment import SpecError
 from contend.findings import Finding, family_of
 from contend.report import as_json, html
 from contend.report.export import rows_of, write_csv
-from contend.spec import SpecError
 from contend.store import RunFolder, RunRecord
 
 SMALL = (

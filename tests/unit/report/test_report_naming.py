@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from made_up_findings import compared_of
 
+from contend.experiment import Experiment, load_experiment, roles_of
 from contend.metrics import FIXED, metric_of
 from contend.report.answer import price_of
 from contend.report.sentence import claim_sentence
 from contend.sections.naming import as_sentence, naming_of
-from contend.spec import Experiment, load_experiment, roles_of
 
 
 def experiment_of(tmp_path: Path, factors: str, baseline: str, more: str = "") -> Experiment:

@@ -11,10 +11,10 @@ import pytest
 from shown import report_of
 from synthetic_run import CONNECTIONS, as_failed, host_use, study, write_run
 
+from contend.experiment import load_experiment
 from contend.findings import Finding
 from contend.report import Report, html
 from contend.report.document import as_json
-from contend.spec import load_experiment
 from contend.store import RunRecord
 
 RECIPE = "segmented-key-cache-sysbench"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from contend.experiment import Factor, Level
 from contend.findings import Study
 from contend.sections.servers import differences_of
-from contend.spec import Factor, Level
 
 OURS = {
     "sync_binlog": "0",

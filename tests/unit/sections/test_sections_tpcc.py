@@ -11,11 +11,11 @@ from rich.console import Console
 from synthetic_run import write_run
 from synthetic_tpcc import KINDS, of_tpcc
 
+from contend.experiment import load_experiment
 from contend.report import build
 from contend.report.html import render
 from contend.report.terminal import render as show
 from contend.sections.tpcc import mix_texts
-from contend.spec import load_experiment
 from contend.store import RunFolder
 
 

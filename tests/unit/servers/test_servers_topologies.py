@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from contend.experiment import CellSpec
 from contend.servers import PrivateServer
 from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import PortTaken, ServerDied
 from contend.servers.topologies import deployment_of
 from contend.servers.topologies.galera import Galera, asked_beside_its_line, why_not_synced
-from contend.spec import CellSpec
 
 
 @dataclass(frozen=True)

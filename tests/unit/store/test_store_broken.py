@@ -20,8 +20,8 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write
 
 from contend.cli.main import main
 from contend.errors import WorkError
+from contend.experiment.stored import WrongShape, check_of, require
 from contend.runs.glance import glances
-from contend.spec.stored import WrongShape, check_of, require
 from contend.store import DamagedStore, RunFolder, StoreFailed
 
 LIMIT_S = 15

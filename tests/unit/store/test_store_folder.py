@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contend import __version__
-from contend.spec import SPEC_FORMAT, Planned
+from contend.experiment import SPEC_FORMAT, Planned
 from contend.store import (
     STORE_VERSION,
     FolderExists,

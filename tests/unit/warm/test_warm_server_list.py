@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contend.undo import Journal
+from contend.servers.undo import Journal
 from contend.warm import server_list
 from contend.warm.server_list import FILE_NAME, NoList, ServerHost, load, of_tablespace, take, write
 

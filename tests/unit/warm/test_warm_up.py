@@ -13,7 +13,7 @@ from fake_connection import FakeConnection
 from contend.load.process import LoadFailed
 from contend.servers.dsn import Dsn
 from contend.servers.kinds import KINDS
-from contend.undo import Journal
+from contend.servers.undo import Journal
 from contend.warm import server_list
 from contend.warm.coverage import ByList
 from contend.warm.plan import WarmPlan

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from contend.experiment import Factor, Level, Roles
 from contend.findings import Contrast, Family, Figure
 from contend.metrics import metric_of
 from contend.report.why import Writer
-from contend.spec import Factor, Level, Roles
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 from contend.why.studies.buffer_pool_warmup import (

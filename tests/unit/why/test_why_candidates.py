@@ -10,8 +10,8 @@ import pytest
 from made_up_looks import plans
 from made_up_pairs import SIGNS, done, pair, run
 
-from contend.settings.server import is_on_this_host
-from contend.spec import Experiment, Factor, cell_specs, load_experiment
+from contend.experiment import Experiment, Factor, cell_specs, load_experiment
+from contend.experiment.settings.server import is_on_this_host
 from contend.why.candidate import HostPowers, Pair, Proposal, Treatment, found_at
 from contend.why.candidates import CANDIDATES
 

@@ -11,13 +11,13 @@ import pytest
 from closed_run import SWEEP, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
+from contend.experiment import Factor, Roles
+from contend.experiment.keys import CAUSES as NAMES_IN_FILES
 from contend.findings import Given, Said
 from contend.report import Report, build
 from contend.report.model import Answer, CauseText
 from contend.report.why import Writer
 from contend.sections.words import estimate_text
-from contend.spec import Factor, Roles
-from contend.spec.keys import CAUSES as NAMES_IN_FILES
 from contend.stats import Estimate
 from contend.store import RunFolder, RunRecord
 from contend.why.studies import STUDIES

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contend.experiment.settings.treatments import TREATMENT
 from contend.findings.study import sides_of
 from contend.metrics import metric_of
 from contend.metrics.probed import TriedRecord, WhyFacts
-from contend.settings.treatments import TREATMENT
 from contend.why import tried
 
 RECORD: TriedRecord = {

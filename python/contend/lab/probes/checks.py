@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from contend.experiment import is_file
 from contend.metrics.outcome import Done
 from contend.metrics.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.metrics.read import THREAD_SHARE_MAX
-from contend.spec import is_file
 
 CEILING_SHARE_MAX = 0.5
 """Below half of its ceiling the client does not limit the server's rate."""

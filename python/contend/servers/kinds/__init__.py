@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Iterable, Sequence
 
 from contend.errors import did_you_mean
+from contend.experiment.settings.server import MARIADB, MYSQL
 from contend.servers.binary import ServerBinary, run_program
 from contend.servers.errors import OptionRejected, UnusableServer
 from contend.servers.kinds.base import Kind
 from contend.servers.kinds.model import ModelKind
 from contend.servers.kinds.mysqld import MariaDb, MySql
 from contend.servers.options import is_loose, normal_name, readings
-from contend.settings.server import MARIADB, MYSQL
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (MariaDb(), MySql(), ModelKind())}
 """By their names."""

@@ -14,14 +14,14 @@ from typing import Any, cast
 
 from pymysql.connections import Connection
 
+from contend.experiment.settings.model_server import HAS, WITHOUT_EFFECT
+from contend.experiment.settings.server import MODEL
 from contend.metrics.probed import ModelCounters
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import ServerFailed
 from contend.servers.kinds.base import Kind, Site
 from contend.servers.options import Value, as_text, normal_name, same_value
 from contend.servers.variables import Differing, read_all
-from contend.settings.model_server import HAS, WITHOUT_EFFECT
-from contend.settings.server import MODEL
 
 TRUTH_NAME = "truth.jsonl"
 """The server's counters, one line per signal; next to its log."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
+from contend.experiment.settings.server import MARIADB, MYSQL
 from contend.servers.binary import ServerBinary
 from contend.servers.client import fetch
 from contend.servers.errors import UnusableServer
@@ -26,7 +27,6 @@ from contend.servers.variables import (
     program_options,
     valued_options,
 )
-from contend.settings.server import MARIADB, MYSQL
 
 
 class _Mysqld(Kind):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from contend.experiment.settings.model import Values
+from contend.experiment.settings.topology import GALERA, SPIDER, TOPOLOGY
 from contend.servers.deployment import Deployment, alone
 from contend.servers.private import PrivateServer
 from contend.servers.topologies import galera, spider
-from contend.settings.model import Values
-from contend.settings.topology import GALERA, SPIDER, TOPOLOGY
 
 Make = Callable[[str], PrivateServer]
 """A stopped server, by the name of its member; without a name the only one."""

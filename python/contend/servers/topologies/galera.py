@@ -17,6 +17,8 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
+from contend.experiment import DataSpec
+from contend.experiment.settings.model import Values
 from contend.host import sockets as host_sockets
 from contend.servers.client import fetch
 from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
@@ -31,8 +33,6 @@ from contend.servers.errors import (
 from contend.servers.folder import free_port
 from contend.servers.options import Value
 from contend.servers.private import PrivateServer
-from contend.settings.model import Values
-from contend.spec import DataSpec
 
 LIBRARY = Path("lib/galera/libgalera_smm.so")
 """Relative to the base folder of a server downloaded with the extra `galera`."""

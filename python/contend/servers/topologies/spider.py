@@ -16,14 +16,14 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
+from contend.experiment import DataSpec
+from contend.experiment.settings.model import Values
 from contend.servers.client import fetch
 from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ServerFailed
 from contend.servers.options import Value, normal_name
 from contend.servers.private import USER, PrivateServer
-from contend.settings.model import Values
-from contend.spec import DataSpec
 
 PLUGIN = "ha_spider"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contend.experiment.settings.plan_keys import SCRIPT
 from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
 from contend.metrics import Metric, Run
-from contend.settings.plan_keys import SCRIPT
 from contend.why.candidate import (
     SESSION,
     Candidate,

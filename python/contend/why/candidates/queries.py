@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contend.experiment import Level
 from contend.findings.plans import PLANS, WHOLE, changed, plans_in
 from contend.metrics import Metric, Run
-from contend.spec import Level
 from contend.why.candidate import (
     Candidate,
     Pair,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from contend.experiment import Level
 from contend.findings import Figure, Given, Said, means_of_repeats
 from contend.metrics import Metric, Run, metric_of
-from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 from contend.why.candidate import Candidate

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from contend.experiment import SCRIPT, Level
 from contend.findings import (
     Figure,
     Finding,
@@ -27,7 +28,6 @@ from contend.findings import (
     surest,
 )
 from contend.metrics import FIXED, KEY_REQUESTS, THROUGHPUT, Metric, Run, metric_of
-from contend.spec import SCRIPT, Level
 from contend.stats import estimate
 from contend.store import RunRecord
 from contend.units import format_count

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from contend.experiment import Level
 from contend.findings import Figure, log_ratio, reading_of
-from contend.spec import Level
 from contend.stats import estimate
 from contend.store import RunRecord
 from contend.why.candidate import Candidate

@@ -11,10 +11,10 @@ import pytest
 from killed import in_a_process_of_its_own
 
 from contend.errors import RequestError
+from contend.experiment.settings import SETTINGS, launch_of
 from contend.host.placement.cpus import MEMORY_PATTERN, both, cpus_of, layout, memory_of
 from contend.host.placement.groups import PERIOD_US, make_group, quota_of, real_time_file
 from contend.host.placement.model import as_list
-from contend.settings import SETTINGS, launch_of
 
 
 def host(

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend import host
+from contend.experiment.settings.server import MODEL
 from contend.lab import probes
 from contend.lab.probes import Expected, counters, warnings_of
 from contend.lab.probes.counters import PROBES, Observed, ObservedMember, Probe
-from contend.settings.server import MODEL
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)

@@ -1,0 +1,54 @@
+"""Experiment files: text in, frozen and validated objects out. The only effect: reading a file."""
+
+from contend.experiment.build_workload import prepared_with
+from contend.experiment.document import (
+    HIDDEN,
+    has_word,
+    hide_in_comments,
+    place_of_secret,
+    without_dsn_passwords,
+)
+from contend.experiment.keys import MetricNames, without_metric
+from contend.experiment.load import load_experiment, read_experiment, recipe_text, recipes, written
+from contend.experiment.model import (
+    SPEC_FORMAT,
+    Cell,
+    CellKey,
+    CellSpec,
+    CompareSpec,
+    DataSpec,
+    Experiment,
+    Factor,
+    Planned,
+    Published,
+    SpecError,
+    Words,
+    cell_key,
+    from_dict,
+    same_level,
+    to_dict,
+)
+from contend.experiment.order import (
+    Roles,
+    blocks_at_first,
+    cell_spec,
+    cell_specs,
+    cells,
+    contexts,
+    is_of_treatments,
+    is_open,
+    need_of,
+    next_repeat,
+    planned_load_s,
+    planned_runs,
+    refuse_settings,
+    roles_of,
+    turn_of,
+)
+from contend.experiment.schema import json_schema, key_tables
+from contend.experiment.scripts import is_file
+from contend.experiment.settings.model import Need
+from contend.experiment.settings.options import layout_options
+from contend.experiment.settings.plan_keys import SCRIPT, STATEMENTS
+from contend.experiment.settings.schemas import SCRIPT_SCHEMA, imported_name
+from contend.experiment.settings.values import Level, Refused

@@ -1,0 +1,339 @@
+"""The tables of an experiment file (which keys are settings and which are not), and the paths to
+their keys, such as `load.connections` or `server.options.key_buffer_size`.
+
+These keys and those of the settings are the one source for the reader, the overrides, the factors,
+the JSON Schema and the reference page. A path names one value of the file. Factors, `--set` and the
+variants use the same paths, and all of them are resolved here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from contend.errors import did_you_mean
+from contend.experiment.model import SpecError
+from contend.experiment.settings import SETTINGS
+from contend.experiment.settings.model import Setting
+from contend.experiment.settings.place import PLACE_MEANINGS
+from contend.experiment.settings.tables import Nested, can_vary
+from contend.experiment.settings.values import (
+    BaseKind,
+    Choice,
+    Duration,
+    Flag,
+    Key,
+    Real,
+    Refused,
+    Several,
+    Text,
+    WholeNumber,
+    Width,
+    shown,
+)
+from contend.metrics import DISTURBANCES, FIXED, Run, UnknownMetric, metric_of, names_in
+
+_OTHERS = r"^(status\..+_per_query|(statement|event)\..+\..+)$"
+_SOME = ", ".join(f'"{name}"' for name in ("qps", "response_us_p99", "server_cpu_us_per_query"))
+
+
+class MetricNames(BaseKind):
+    """The names of one or more metrics, the deciding one first; read as a tuple."""
+
+    def read(self, value: object) -> tuple[str, ...]:
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self.wrong(value, f"Write {_SOME}, …")
+        if not names:
+            raise Refused("must name at least one metric", hint=f"Write {_SOME}, …")
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise Refused(f"names {shown(name)} twice")
+            try:
+                metric_of(name)
+            except UnknownMetric as unknown:
+                known = unknown.known
+                only = f'Did you mean "{known[0]}"?' if len(known) == 1 else None
+                raise Refused(
+                    f"names {shown(name)}, which is not a metric",
+                    hint=only or did_you_mean(name, known) or f"Some are {_SOME}.",
+                ) from None
+        return tuple(names)
+
+    def words(self) -> str:
+        return "the name of a metric, or a list of names"
+
+    def schema(self) -> dict[str, Any]:
+        name = {"anyOf": [{"enum": list(FIXED)}, {"type": "string", "pattern": _OTHERS}]}
+        names = {"type": "array", "items": name, "minItems": 1, "uniqueItems": True}
+        return {"anyOf": [name, names]}
+
+
+def without_metric(name: str, run: Run) -> SpecError:
+    """The error for a valid metric that a run does not have."""
+    had = names_in(run)
+    part = name.partition(".")[0]
+    same = [other for other in had if other.partition(".")[0] == part]
+    why = {
+        "seconds": "It is known of runs that end by their number of events (load.events, times of "
+        "a list), not by load.measure.",
+        "status": "A counter that did not change in a run is not recorded.",
+    }.get(part)
+    close = did_you_mean(name, same if "." in name else had)
+    fallback = f"This run has {', '.join(had[:8])} and {max(0, len(had) - 8)} more."
+    hint = " ".join(filter(None, (why, close))) or fallback
+    return SpecError(f"no {name} was recorded", hint=hint)
+
+
+NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
+
+CAUSES = tuple(
+    sorted(
+        Path(each.name).stem.replace("_", "-")
+        for each in (files("contend") / "why" / "studies").iterdir()
+        if each.name.endswith(".py") and not each.name.startswith("_")
+    )
+)
+"""Each is defined in a separate file of the same name."""
+
+EXPERIMENT = (
+    Key("name", NAME, None, "short name; run folders carry it (default: the file's name)"),
+    Key("question", Text(), "", "what the experiment asks, one sentence"),
+    Key(
+        "explain",
+        Choice(CAUSES),
+        None,
+        "which cause the report looks at",
+    ),
+    Key(
+        "why",
+        Flag(),
+        False,
+        "after the run, try what may be the cause of a difference, as `contend run --why`",
+    ),
+)
+
+_DISTURBANCE = Choice(tuple(DISTURBANCES))
+
+COMPARE = (
+    Key(
+        "metric",
+        MetricNames(),
+        None,
+        "what is compared; of several the first decides, and the others are shown next to it "
+        "(default: what the kind of workload is compared by)",
+    ),
+    Key(
+        "by",
+        Choice(("slices", "runs")),
+        None,
+        "how levels are compared: slices (a server of its own for each level, all of them warm, "
+        "asked in turn a tenth of a second at a time) or runs (one server, one level after the "
+        "other); by default slices if they can be had, and the report says why if not",
+    ),
+    Key(
+        "repeats",
+        WholeNumber(2, 10_000),
+        8,
+        "how often each comparison is made, at least: with freshly started servers each time in "
+        "slices, with a pair of runs in runs",
+    ),
+    Key(
+        "until",
+        Width(),
+        None,
+        "go on until the answer for each level as a whole is as narrow as this",
+    ),
+    Key(
+        "at_most",
+        Duration(),
+        None,
+        "how long to measure: all of it, or until the answer is as narrow as compare.until",
+    ),
+    Key(
+        "wait_for_calm",
+        Duration(),
+        None,
+        "how long the run waits, in all, for a host whose CPUs are far apart to become better "
+        "before a block is measured; it is no part of compare.at_most (default: it does not wait)",
+    ),
+    Key(
+        "layout",
+        Choice(("matched", "system")),
+        None,
+        "memory layout of private servers that are compared in slices: matched (alike in all of "
+        "them, drawn anew with each start) or system; by default matched if servers that are alike "
+        "turn out to differ",
+    ),
+    Key(
+        "adjust",
+        Several(_DISTURBANCE, _DISTURBANCE.words(), unique=True),
+        (),
+        "disturbances that are allowed for: steal (CPU time that the hypervisor took), neighbours "
+        "(that other processes took), io (waiting for storage), distance (how far apart the CPUs "
+        "were). If levels are compared by runs, by how much more one had of it than the other: the "
+        "answer is that of undisturbed runs; in slices, where all levels of a block have the same, "
+        "by how much more the block had than usual: the answer is that of the usual state. The "
+        "report says what it bought",
+    ),
+    Key(
+        "margin",
+        Real(0.0, 1.0),
+        0.02,
+        "relative difference within which two levels count as equivalent: 0.02 is 2 percent",
+    ),
+    Key("confidence", Real(0.5, 1.0), 0.95, "confidence of the intervals"),
+    Key(
+        "fail_if_slower",
+        Width(sign="", meaning='a slowdown, such as "3 %" or 0.03'),
+        None,
+        "a gate: `contend run` ends with exit code 0 if no cell is slower by so much, 3 if one is "
+        "certainly slower, 4 if it is not certain. Without until it goes on until every cell is "
+        "known to 0.7 of that; without at_most for 10 min at most",
+    ),
+)
+
+PLAIN_TABLES: dict[str, tuple[Key, ...]] = {"experiment": EXPERIMENT, "compare": COMPARE}
+"""Tables of keys that are not settings: cells do not depend on them."""
+
+
+def settings_by_section() -> dict[str, tuple[Setting, ...]]:
+    """Section -> its settings, in the order of `SETTINGS`; the section is empty at the top of the
+    file."""
+    sections: dict[str, list[Setting]] = {}
+    for setting in SETTINGS:
+        sections.setdefault(setting.section, []).append(setting)
+    return {section: tuple(settings) for section, settings in sections.items()}
+
+
+def names_by_table() -> dict[str, list[str]]:
+    """Table of the file -> its valid names: keys of settings, and tables."""
+    tables: dict[str, list[str]] = {}
+    for section, settings in settings_by_section().items():
+        around, _, name = section.rpartition(".")
+        while around:
+            inside = tables.setdefault(around, [])
+            inside.extend([name] if name not in inside else [])
+            around, _, name = around.rpartition(".")
+        if section:
+            tables.setdefault(section, []).extend(setting.key.name for setting in settings)
+    return tables
+
+
+def top_level() -> tuple[str, ...]:
+    """Every table, and every key outside of one."""
+    sections = settings_by_section()
+    alone = (setting.key.name for setting in sections.pop("", ()))
+    return (
+        *("experiment", *dict.fromkeys(name.partition(".")[0] for name in sections), *alone),
+        *("factors", "compare", "words", "published", *VARIANTS),
+    )
+
+
+VARIANTS = ("quick", "full")
+"""Tables of overrides that `--quick` and `--full` apply."""
+
+MEANINGS = {
+    "experiment": "what this is and what it asks",
+    "server": "the server under test: a private one unless --server names one",
+    "data": "the tables and their content",
+    "place": "where server and client run, and what runs beside them",
+    **PLACE_MEANINGS,
+    "host": "the state of the host; nothing of it is touched without --touch-host",
+    "load": "how hard and how long",
+    "factors": "what varies: a path of this file in quotes, and the list of its levels",
+    "compare": "what is compared with what, and how surely",
+    "compare.baseline": "the factor compared and the level that the others are compared with",
+    "words": "what the report calls the levels of a factor, by its path in quotes",
+    "published": "figures of other machines, shown beside ours",
+    "quick": "overrides for --quick: a path in quotes, and its value or list of levels",
+    "full": "overrides for --full: a path in quotes, and its value or list of levels",
+}
+
+
+SCRIPT_OPTIONS_PREFIX = "workload.options."
+
+
+@dataclass(frozen=True, slots=True)
+class PathTarget:
+    """The target of a path: its spelling, the keys from the top of the file, its last key.
+
+    `setting` is the setting that the value is, or is part of; None if it is not part of a cell.
+    """
+
+    path: str
+    steps: tuple[str, ...]
+    key: Key
+    setting: Setting | None
+
+    @property
+    def can_vary(self) -> bool:
+        return self.setting is not None and can_vary(self.key)
+
+    def put(self, values: Mapping[str, Any], level: object) -> Any:
+        """The setting's value, with the level put into it."""
+        setting = self.setting
+        assert setting is not None
+        value, inner = self.key.kind.read(level), self.steps[len(setting.steps) :]
+        if not inner:
+            return value
+        assert isinstance(setting.key.kind, Nested)
+        return setting.key.kind.put(values[setting.path], inner, value)
+
+
+def resolve(path: str) -> PathTarget:
+    """The target of `path`; raises Refused with the nearest known path."""
+    for setting in SETTINGS:
+        if path == setting.path:
+            return PathTarget(path, setting.steps, setting.key, setting)
+        kind = setting.key.kind
+        if path.startswith(f"{setting.path}.") and isinstance(kind, Nested):
+            inside = kind.inside(path.removeprefix(f"{setting.path}."))
+            if inside is not None:
+                steps = (*setting.steps, *inside[0])
+                return PathTarget(".".join(steps), steps, inside[1], setting)
+    section, _, name = path.partition(".")
+    for key in PLAIN_TABLES.get(section, ()):
+        if key.name == name:
+            return PathTarget(path, (section, name), key, None)
+    raise Refused(
+        f'"{path}" names nothing in an experiment',
+        hint=_HOW_TO_REACH
+        if path.rpartition(".")[2] in _REACHED
+        else did_you_mean(path, known_paths()),
+    )
+
+
+_REACHED = frozenset({"tls", "ssl", "ssl_mode", "tcp", "socket", "transport"})
+_HOW_TO_REACH = (
+    "How a server is reached is part of its DSN: server.use has a level such as "
+    "mysql://USER@HOST/DATABASE?ssl_mode=required, or socket:/PATH."
+)
+
+
+def can_be_factor(path: str) -> bool:
+    """Whether the value at `path` can be replaced by a list of levels."""
+    try:
+        return resolve(path).can_vary
+    except Refused:
+        return False
+
+
+def known_paths() -> tuple[str, ...]:
+    """Every path except those with free names, which only the server or the script knows."""
+    paths = [f"{section}.{key.name}" for section, keys in PLAIN_TABLES.items() for key in keys]
+    for setting in SETTINGS:
+        kind = setting.key.kind
+        if isinstance(kind, Nested):
+            paths.extend(f"{setting.path}.{inner}" for inner in kind.paths())
+        else:
+            paths.append(setting.path)
+    return tuple(paths)
+
+
+def factor_paths() -> tuple[str, ...]:
+    """The known paths that can be factors."""
+    return tuple(path for path in known_paths() if resolve(path).can_vary)

@@ -1,0 +1,112 @@
+"""Statements that are run before a cell, for example to compare an index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from contend.errors import ContendError, RequestError, WorkError, did_you_mean
+from contend.experiment.settings.model import EVERY_CACHE, Need, Setting, Target, Values
+from contend.experiment.settings.tables import Inside, TomlTables
+from contend.experiment.settings.values import BaseKind, Flag, Key, Refused, Text
+
+_STATEMENT = Text(r"[\s\S]*\S[\s\S]*", "a statement in quotes")
+_NAME = Text(r"[A-Za-z0-9_-]+", "letters, digits, '_' and '-'")
+
+
+STEP = (
+    Key("do", _STATEMENT, None, "a statement that is run before a cell", required=True),
+    Key(
+        "undo",
+        _STATEMENT,
+        None,
+        "the statement that takes it back (default: only another copy of the data does)",
+    ),
+    Key("name", _NAME, None, "the step's name: the path setup.NAME turns it on and off"),
+    Key("on", Flag(), True, "whether it is run"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(BaseKind):
+    """A list of steps. The path of a named step decides whether it is run."""
+
+    def read(self, value: object) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
+            raise self.wrong(value)
+        return TomlTables(STEP).read(value)
+
+    def inside(self, rest: str) -> Inside | None:
+        if re.fullmatch(_NAME.pattern or "", rest) is None:
+            return None
+        return (rest,), Key(rest, Flag(), True, f"whether the step {rest} is run")
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> list[dict[str, Any]]:
+        (name,) = steps
+        names = [str(step["name"]) for step in value if step.get("name") is not None]
+        if name not in names:
+            hint = did_you_mean(name, names) or "Give a step of setup that name."
+            raise Refused(f'no step of setup is named "{name}"', hint=hint, whole=True)
+        return [{**step, "on": level} if step.get("name") == name else step for step in value]
+
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+    def words(self) -> str:
+        return "a list of tables, { do = …, undo = … }"
+
+    def schema(self) -> dict[str, Any]:
+        return TomlTables(STEP).schema()
+
+
+@dataclass(frozen=True)
+class Setup(Setting):
+    """Steps in their order; the successful ones are undone in reverse."""
+
+    def between(self, before: Values, after: Values) -> Need:
+        return Need.NOTHING if self._run(before) == self._run(after) else self.need
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        for step in self._run(cell):
+            if step["undo"] is None and not own:
+                raise RequestError(
+                    f"setup runs {step['do']!r} and says nothing of how it is undone, on a "
+                    "server that is not contend's own",
+                    hint="Give the step an undo, or leave --server out to use a private server.",
+                )
+
+    def apply(self, target: Target, cell: Values) -> None:
+        done = []
+        steps = self._run(cell)
+        for number, step in enumerate(steps, start=1):
+            try:
+                seconds = target.change(step["do"], step["undo"])
+                done.append({"do": step["do"], "seconds": seconds})
+            except ContendError as error:
+                name = f" ({step['name']})" if step["name"] else ""
+                raise WorkError(
+                    f"setup, step {number} of {len(steps)}{name}: {error.message}",
+                    hint="What the steps before it did was undone.",
+                ) from error
+        if done:
+            target.note(self.path, done)
+
+    def disturbs(self, before: Values, after: Values) -> frozenset[str]:
+        return frozenset({EVERY_CACHE} if self.between(before, after) else ())
+
+    def _run(self, cell: Values) -> list[Mapping[str, Any]]:
+        return [step for step in cell[self.path] if step["on"]]
+
+
+SETTING = Setup.of(
+    "",
+    "setup",
+    Steps(),
+    [],
+    "statements that are run before a cell, and how each is undone",
+    need=Need.IN_PLACE,
+    lasts=Need.DATA,
+    tried=True,
+)
