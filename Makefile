@@ -60,7 +60,7 @@ test-rust-beside:
 	cat build/test-rust.log; exit $$code
 
 .PHONY: test-python
-test-python: setup test-built ## the tests of the lab: unit, golden, house, server
+test-python: setup test-built ## the tests of the lab: unit, golden, repo, server
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope || { \
 	  [ $$? = 1 ] && echo "contend: what failed runs once more, alone; both outcomes are to be read" && \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; }

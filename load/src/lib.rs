@@ -1,6 +1,6 @@
 //! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
 //!
-//! Modules, and which may use which (a house test reads the `use` lines):
+//! Modules, and which may use which (a repository test reads the `use` lines):
 //! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `serve` ←
 //! `reactor cpus` ← `talk` ← `stand load_data` ← `run` ← `cli`.
 

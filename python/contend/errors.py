@@ -50,7 +50,7 @@ class ContendError(Exception):
         """Message, detail and hint as one text."""
         return " ".join(filter(None, (self.message, self.detail, self.hint)))
 
-    def told_of(self, where: str) -> None:
+    def add_place(self, where: str) -> None:
         """Put its place before the message; nothing if that is empty."""
         self.message = f"{where}: {self.message}" if where else self.message
         self.args = (self.message,)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-Said = TypeVar("Said")
+ReportText = TypeVar("ReportText")
 
 VERSION = "1.0.20"
 TIMEOUT_S = 120
@@ -58,7 +58,7 @@ def run(
     return Done(done.stdout, done.stderr, done.returncode)
 
 
-def until(wanted: Said, say: Callable[[], Said]) -> Said:
+def until(wanted: ReportText, say: Callable[[], ReportText]) -> ReportText:
     """What sysbench says, who may try again to say what is wanted.
 
     Its threads print a word and the end of its line apart, so that the lines of two may run

@@ -14,7 +14,7 @@ from typing import Any
 
 from contend import errors
 from contend.cli import main as front_door
-from contend.experiment.settings.model import HostWish
+from contend.experiment.settings.model import HostRequest
 from contend.lab.borrowed import BorrowedTestbed
 from contend.lab.shared_host import SharedHost
 from contend.servers.client import run_statement
@@ -73,7 +73,7 @@ def work(folder: Path, dsn: str, stand: Stand) -> None:
                 stand.folder.joinpath("waiting").touch()
                 testbed.set_options({"read_only": 1})
             testbed.set_options(LEVELS[0])
-            host._change(HostWish("host.swappiness", "vm/swappiness", "10"))
+            host._change(HostRequest("host.swappiness", "vm/swappiness", "10"))
             journal.replace([], [statement_entry(f"DROP TABLE {MADE}", None)])
             run_statement(server.connect, None, f"CREATE TABLE {MADE} (a INT)")
             stand.at("changed")

@@ -40,7 +40,7 @@ from contend.findings.gate import (
     smallest_slowdown,
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
-from contend.findings.sentence import Given, Said
+from contend.findings.report_text import Constant, ReportText
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

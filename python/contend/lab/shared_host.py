@@ -21,7 +21,7 @@ from contend.errors import ContendError, RequestError, shielded
 from contend.experiment import CellSpec
 from contend.experiment.settings import launch_of
 from contend.experiment.settings.host import refuse_untouched
-from contend.experiment.settings.model import HostWish, Launch
+from contend.experiment.settings.model import HostRequest, Launch
 from contend.host.machine import block_device, mount_of
 from contend.host.placement.beside import Neighbour, Spin
 from contend.host.placement.groups import real_time_file
@@ -81,7 +81,7 @@ class SharedHost:
 
     def refuse(self, cells: Iterable[CellSpec]) -> None:
         """Refuse impossible requests before anything is done; raises RequestError."""
-        wishes: dict[HostWish, None] = {}
+        requests: dict[HostRequest, None] = {}
         for cell in cells:
             launch = launch_of(cell.values)
             if not (launch.host or launch.drop_page_cache):
@@ -95,13 +95,13 @@ class SharedHost:
                     hint="Leave the table [host] out, or run contend there.",
                 )
             if launch.drop_page_cache:
-                wishes[HostWish("host.page_cache", _DROP, "")] = None
-            wishes |= dict.fromkeys(launch.host)
-        for wish in wishes:
-            for file in self._files(wish):
-                with _of_setting(wish):
-                    require(file, wish.value or None)
-        self._require_some(wishes)
+                requests[HostRequest("host.page_cache", _DROP, "")] = None
+            requests |= dict.fromkeys(launch.host)
+        for request in requests:
+            for file in self._files(request):
+                with _of_setting(request):
+                    require(file, request.value or None)
+        self._require_some(requests)
 
     def bring(self, launch: Launch) -> None:
         """Change the host as a cell wants it.
@@ -111,8 +111,8 @@ class SharedHost:
             ContendError: the journal is locked or cannot be written.
         """
         self._rounded = {}
-        for wish in launch.host:
-            self._change(wish)
+        for request in launch.host:
+            self._change(request)
         if launch.drop_page_cache:
             os.sync()
             (self._root / _DROP).write_text(_EVERYTHING)
@@ -168,23 +168,25 @@ class SharedHost:
             self._neighbour.close()
         self._neighbour = self._spin = None
 
-    def _change(self, wish: HostWish) -> None:
+    def _change(self, request: HostRequest) -> None:
         journal = self._open()
         refused: HostRefused | None = None
-        files = self._files(wish)
+        files = self._files(request)
         for file in files:
-            others = [path for pattern in wish.others for path in self._root.glob(pattern)]
+            others = [path for pattern in request.others for path in self._root.glob(pattern)]
             try:
-                with _of_setting(wish):
-                    now = change_file(journal, file, wish.value, others)
+                with _of_setting(request):
+                    now = change_file(journal, file, request.value, others)
             except HostRefused as error:
-                if not wish.optional:
+                if not request.optional:
                     raise
                 refused, files = error, [each for each in files if each != file]
                 continue
-            if now != wish.value:
-                said = f"{wish.path} = {wish.value} was asked for, and the kernel made it {now}"
-                self._rounded[wish.path] = {"code": "host-rounded", "message": said}
+            if now != request.value:
+                said = (
+                    f"{request.path} = {request.value} was asked for, and the kernel made it {now}"
+                )
+                self._rounded[request.path] = {"code": "host-rounded", "message": said}
         if refused is not None and not files:
             raise refused
 
@@ -199,48 +201,50 @@ class SharedHost:
     def _tell(self, words: str) -> None:
         self._listen(Notice(f"put back after an earlier command: {words}"))
 
-    def _pattern(self, wish: HostWish) -> str:
-        pattern = wish.files.partition("?")[0]
-        return pattern.replace("{disk}", self._disk_name(wish)) if "{disk}" in pattern else pattern
+    def _pattern(self, request: HostRequest) -> str:
+        pattern = request.files.partition("?")[0]
+        return (
+            pattern.replace("{disk}", self._disk_name(request)) if "{disk}" in pattern else pattern
+        )
 
-    def _files(self, wish: HostWish) -> list[Path]:
-        pattern, only = self._pattern(wish), wish.files.partition("?")[2]
+    def _files(self, request: HostRequest) -> list[Path]:
+        pattern, only = self._pattern(request), request.files.partition("?")[2]
         if "{group}" in pattern:
             file = real_time_file(self._root)
             return [] if file is None else [file]
         return [file for file in sorted(self._root.glob(pattern)) if _is_meant(file, only)]
 
-    def _disk_name(self, wish: HostWish) -> str:
+    def _disk_name(self, request: HostRequest) -> str:
         tree = Tree(self._root)
         mount = mount_of(tree, self._disk)
         device = None if mount is None else block_device(tree, mount)
         if device is None:
             raise RequestError(
-                f"{wish.path}: no disk can be seen below {self._disk}, where the data lie",
+                f"{request.path}: no disk can be seen below {self._disk}, where the data lie",
                 hint="In a container, or on a file system in memory, there is none to be set.",
             )
         return device
 
-    def _require_some(self, wishes: Iterable[HostWish]) -> None:
+    def _require_some(self, requests: Iterable[HostRequest]) -> None:
         """Each setting needs a file, though not each of its requests does."""
         files: dict[str, int] = {}
-        for wish in wishes:
-            files[wish.path] = files.get(wish.path, 0) + len(self._files(wish))
-        for wish in wishes:
-            if files[wish.path] == 0 or not (wish.optional or self._files(wish)):
+        for request in requests:
+            files[request.path] = files.get(request.path, 0) + len(self._files(request))
+        for request in requests:
+            if files[request.path] == 0 or not (request.optional or self._files(request)):
                 raise HostRefused(
-                    f"{wish.path}: this host has no /{self._pattern(wish)}",
+                    f"{request.path}: this host has no /{self._pattern(request)}",
                     hint="A virtual machine has no frequencies or idle states of its own, and a "
                     "kernel may be built without the setting. Leave it out here.",
                 )
 
 
 @contextlib.contextmanager
-def _of_setting(wish: HostWish) -> Iterator[None]:
+def _of_setting(request: HostRequest) -> Iterator[None]:
     try:
         yield
     except ContendError as error:
-        error.told_of(wish.path)
+        error.add_place(request.path)
         raise
 
 

@@ -115,7 +115,7 @@ def _try(
                     testbed.set(cell.having(setup=[]))
             except ContendError as error:
                 if not _is_statement(error):
-                    error.told_of(_with_levels(experiment, cell))
+                    error.add_place(_with_levels(experiment, cell))
                     raise
                 raise RequestError(
                     f"{error.message}, on an empty copy of the tables",

@@ -15,9 +15,9 @@ from contend.findings import (
     Analysis,
     CellFigures,
     Compared,
+    Constant,
     Finding,
-    Given,
-    Said,
+    ReportText,
     Study,
     claims_of,
     leading_level,
@@ -55,10 +55,10 @@ def answer_of(
     sentence = claim_sentence(naming, first.compared, level)
     earlier = sessions_of(study, first, level)
     if not study.finished:
-        sentence = Said(
+        sentence = ReportText(
             "Nothing is decided before the run is finished; so far ({}) {}",
             _so_far(progress),
-            Said.written(sentence[0].lower() + sentence[1:]),
+            ReportText.written(sentence[0].lower() + sentence[1:]),
         )
     others = (
         price_of(
@@ -72,7 +72,7 @@ def answer_of(
         next_step(study, naming, first, level, panels),
     )
     return Answer(
-        Said("{}{}.", sentence, in_the_sentence(study, earlier)),
+        ReportText("{}{}.", sentence, in_the_sentence(study, earlier)),
         basis_of(study, first, level, earlier),
         tuple(filter(None, others)),
     )
@@ -82,22 +82,27 @@ def _nothing(study: Study, progress: Progress) -> Answer:
     """No run is measured yet, or all of them failed, and why."""
     without = [run for run in study.records if run.status != "ok"]
     if not without:
-        return Answer(Said("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",))
-    ended = Given(progress.failed + progress.lost)
+        return Answer(
+            ReportText("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",)
+        )
+    ended = Constant(progress.failed + progress.lost)
     lost = " or were lost" if progress.lost else ""
     sentence = (
-        Said("Nothing was measured: all {} runs failed{}.", ended, lost)
+        ReportText("Nothing was measured: all {} runs failed{}.", ended, lost)
         if study.finished
-        else Said(
-            "Nothing is measured yet: {} of {} runs failed{}.", ended, Given(progress.planned), lost
+        else ReportText(
+            "Nothing is measured yet: {} of {} runs failed{}.",
+            ended,
+            Constant(progress.planned),
+            lost,
         )
     )
     said = str((without[0].error or {}).get("message") or "no reason was recorded")
     return Answer(sentence, (f"The first run: {said.rstrip('.')}.",))
 
 
-def _so_far(progress: Progress) -> Said:
-    return Said("{} of {} runs", Given(progress.measured), Given(progress.planned))
+def _so_far(progress: Progress) -> ReportText:
+    return ReportText("{} of {} runs", Constant(progress.measured), Constant(progress.planned))
 
 
 def _tone(analysis: Analysis, level: Level) -> str:
@@ -111,7 +116,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     measured = [cell for cell in cells if metric.name in cell.figures]
     if not measured:
         error = without_metric(metric.name, study.measured[0])
-        missing = Said("Nothing to compare: {}.", Said.written(error.message))
+        missing = ReportText("Nothing to compare: {}.", ReportText.written(error.message))
         return Answer(missing, (f"{error.hint}",))
     pick = min if metric.less_is_better else max
     best = pick(measured, key=lambda cell: cell.figures[metric.name].mean)
@@ -119,16 +124,16 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     if metric.name == THROUGHPUT:
         begin, extreme = "This server answered", "most"
     else:
-        begin = Said("{}:", Said.written(metric.title))
+        begin = ReportText("{}:", ReportText.written(metric.title))
         extreme = "lowest" if metric.less_is_better else "highest"
     most = f", the {extreme} of all cells" if len(measured) > 1 else ""
-    sentence = Said("{} {}{}.", begin, figure, most)
+    sentence = ReportText("{} {}{}.", begin, figure, most)
     others = sweep_sentences(study)
     if len(others) == 1:
         # A sweep of one thing: its end is the answer, followed by the figures.
         sentence, others = others[0], [_ends_of(study, metric, measured) or sentence]
     if not study.finished:
-        sentence = Said("So far ({}): {}", _so_far(progress), sentence)
+        sentence = ReportText("So far ({}): {}", _so_far(progress), sentence)
     why = (
         "the experiment names no baseline"
         if study.experiment.compared is None
@@ -141,7 +146,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     return Answer(sentence, (f"{basis}Nothing is compared: {why}.",), tuple(others))
 
 
-def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> Said | None:
+def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> ReportText | None:
     """The figure at the first column and at the last; None if they are one."""
     columns = study.roles.columns
     if columns is None:
@@ -151,14 +156,14 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> S
     if len(at) < 2:
         return None
     ends = (_at(metric, of_level[level], {columns.path: level}) for level in (at[0], at[-1]))
-    return Said("{}: {}.", Said.written(metric.title), Said.joined(", ", ends))
+    return ReportText("{}: {}.", ReportText.written(metric.title), ReportText.joined(", ", ends))
 
 
-def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> Said:
+def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> ReportText:
     """`23.46 ±0.21 queries a second at 8 connections`."""
     unit = "queries a second" if metric.name == THROUGHPUT else metric.unit
-    parts = (figure_text(figure), Said.written(unit), place_text(cell))
-    return Said.joined(" ", filter(None, parts))
+    parts = (figure_text(figure), ReportText.written(unit), place_text(cell))
+    return ReportText.joined(" ", filter(None, parts))
 
 
 _CPU = ("server_cpu_us_per_query", "server_cpu_us_per_event")
@@ -166,7 +171,7 @@ PRICED = (*_CPU, "response_us_p99")
 """Metrics of every report that an answer names; it names all that an experiment compares."""
 
 
-def price_of(beside: Sequence[Compared], lead: str, level: Level) -> Said:
+def price_of(beside: Sequence[Compared], lead: str, level: Level) -> ReportText:
     """The price of a change for the better in CPU or response time, or its saving in CPU. For a
     change for the worse, its benefit. Empty if nothing of it certainly matters."""
     found = [
@@ -175,43 +180,49 @@ def price_of(beside: Sequence[Compared], lead: str, level: Level) -> Said:
     contrary = [one for one in found if one.tone != lead]
     if contrary:
         said = {"better": "The price", "worse": "In return"}.get(lead, "Certain beside that")
-        return Said("{}: {}.", said, _listed(contrary[:2]))
+        return ReportText("{}: {}.", said, _listed(contrary[:2]))
     saved = [one for one in found if one.metric.name in _CPU and lead == "better"]
-    return Said("That also saves CPU: {}.", _size_and_noun(saved[0])) if saved else Said("")
+    return (
+        ReportText("That also saves CPU: {}.", _size_and_noun(saved[0]))
+        if saved
+        else ReportText("")
+    )
 
 
-def _listed(found: Sequence[Finding]) -> Said:
+def _listed(found: Sequence[Finding]) -> ReportText:
     are_nouns = all(one.metric.noun for one in found)
-    return Said.joined(" and " if are_nouns else ", and ", map(_size_and_noun, found))
+    return ReportText.joined(" and " if are_nouns else ", and ", map(_size_and_noun, found))
 
 
-def _size_and_noun(one: Finding) -> Said:
+def _size_and_noun(one: Finding) -> ReportText:
     """`12 % (±3) more server CPU per query`; `the p99 response time is 8 % (±2) longer`."""
-    subject, amount = Said.written(one.metric.subject), amount_of(one)
-    return amount if one.metric.noun else Said("{} is {}", subject, amount)
+    subject, amount = ReportText.written(one.metric.subject), amount_of(one)
+    return amount if one.metric.noun else ReportText("{} is {}", subject, amount)
 
 
 def next_step(
     study: Study, naming: Naming, analysis: Analysis, level: Level, panels: Sequence[Panel]
-) -> Said:
+) -> ReportText:
     """One sentence. It follows from the certain results of the level that the answer is about."""
     compared = analysis.compared
     whole = next((one for one in compared.wholes if one.level == level), None)
     if not study.decides or whole is None:
-        return Said("")
+        return ReportText("")
     claims = claims_of(compared, level)
     if not claims:
-        return Said("Next: {}.", would_take(study, analysis, whole))
+        return ReportText("Next: {}.", would_take(study, analysis, whole))
     tones = {one.tone for one in (*claims.findings, *claims.more)}
     if tones == {"equivalent"}:
-        return Said("Next: try something else; there is nothing to gain here.")
+        return ReportText("Next: try something else; there is nothing to gain here.")
     if "better" not in tones:
         if naming.change(level):
-            return Said("Next: do without.")
-        return Said("Next: stay with {}.", naming.baseline)
+            return ReportText("Next: do without.")
+        return ReportText("Next: stay with {}.", naming.baseline)
     if claims.open:
         at = columns_text(naming.roles, claims.open)
-        return Said("Next: more time (`--for`, `--until`), if the load {} matters to you.", at)
+        return ReportText(
+            "Next: more time (`--for`, `--until`), if the load {} matters to you.", at
+        )
     return (
         _another_level(study, naming, analysis, level)
         or _more_cpus(study, naming, panels, compared)
@@ -219,7 +230,9 @@ def next_step(
     )
 
 
-def _another_level(study: Study, naming: Naming, analysis: Analysis, level: Level) -> Said | None:
+def _another_level(
+    study: Study, naming: Naming, analysis: Analysis, level: Level
+) -> ReportText | None:
     """If the levels are numbers, and the last step of them still gained."""
     levels = study.roles.levels
     numbers = [one for one in levels if isinstance(one, int | float) and not isinstance(one, bool)]
@@ -232,7 +245,7 @@ def _another_level(study: Study, naming: Naming, analysis: Analysis, level: Leve
     step = level_over(study, analysis, last, before)
     if step is None or step.tone != "better":
         return None
-    return Said(
+    return ReportText(
         "Next: more than {} {}, since {} still brings {} over {}.",
         level_label(last),
         factor_label(study.roles.compared.path),
@@ -244,16 +257,16 @@ def _another_level(study: Study, naming: Naming, analysis: Analysis, level: Leve
 
 def _more_cpus(
     study: Study, naming: Naming, panels: Sequence[Panel], compared: Compared
-) -> Said | None:
+) -> ReportText | None:
     full = is_full_at(study, panels, compared.comparisons)
     if full is None:
         return None
     at = place_of(naming.roles, full[0])
     words = "Next: a machine with more CPUs; all {} of this one were busy{}{}."
-    return Said(words, Given(full[1]), " " if at else "", at)
+    return ReportText(words, Constant(full[1]), " " if at else "", at)
 
 
-def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> Said:
+def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> ReportText:
     """Which level to take, and which others are not certainly worse."""
     alike = [
         naming.level(one)
@@ -262,12 +275,14 @@ def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> S
         and (apart := level_over(study, analysis, one, level)) is not None
         and apart.tone in ("inconclusive", "equivalent")
     ]
-    others = Said.joined(" or ", alike)
-    but = Said("; that {} is better is not certain", others) if alike else ""
+    others = ReportText.joined(" or ", alike)
+    but = ReportText("; that {} is better is not certain", others) if alike else ""
     assert study.roles.compared is not None
     lost = risk_of(study.roles.compared.path, level)
-    risk = Said("; with it {}", lost) if lost else ""
-    return Said("Next: try {} on your own server and load{}{}.", naming.noun(level), but, risk)
+    risk = ReportText("; with it {}", lost) if lost else ""
+    return ReportText(
+        "Next: try {} on your own server and load{}{}.", naming.noun(level), but, risk
+    )
 
 
 _RISKY: Mapping[str, Mapping[str, str]] = {

@@ -16,9 +16,9 @@ from contend.experiment import Level
 from contend.experiment.settings.load import ends_with_its_work
 from contend.findings import (
     Analysis,
+    Constant,
     Finding,
-    Given,
-    Said,
+    ReportText,
     Study,
     leading_cell,
     noise_of,
@@ -252,22 +252,22 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
     return [one for one in found if math.isfinite(one)]
 
 
-def would_take(study: Study, analysis: Analysis, whole: Finding) -> Said:
+def would_take(study: Study, analysis: Analysis, whole: Finding) -> ReportText:
     """The measurement that would narrow a level as a whole to the margin; follows `Next:`."""
     change, compare = whole.change, study.experiment.compare
     asked = compare.width or compare.margin
-    width = Given(asked * 100)
+    width = Constant(asked * 100)
     if change.n < 2 or not change.sd_log > 0:
-        return Said("at least two repeats; one alone says nothing about chance")
+        return ReportText("at least two repeats; one alone says nothing about chance")
     p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
     needed = units_to_reach(asked, change, p_each)
     if needed is None:
         words = "something else; no time that anybody waits for would narrow that to ±{} %"
-        return Said(words, width)
+        return ReportText(words, width)
     more = max(needed - change.n, 1)
-    time = Said.written(format_duration(repeat_s(study) * more))
+    time = ReportText.written(format_duration(repeat_s(study) * more))
     words = "more time; about {} more repeat{} ({}) would narrow that to ±{} %"
-    return Said(words, Given(more), "" if more == 1 else "s", time, width)
+    return ReportText(words, Constant(more), "" if more == 1 else "s", time, width)
 
 
 def repeat_s(study: Study) -> float:

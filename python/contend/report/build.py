@@ -14,7 +14,7 @@ from contend.findings import (
     Analysis,
     CellFigures,
     Compared,
-    Said,
+    ReportText,
     Study,
     cell_figures,
     compared_of,
@@ -145,7 +145,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         answer=part(
             "Answer",
             lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
-            Answer(Said("The answer could not be written; the figures stand."), ()),
+            Answer(ReportText("The answer could not be written; the figures stand."), ()),
         ),
         gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,

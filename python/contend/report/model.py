@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contend.findings import CellFigures, Compared, Finding, GateOutcome, Said
+from contend.findings import CellFigures, Compared, Finding, GateOutcome, ReportText
 from contend.metrics import Metric
 from contend.sections.model import (
     Chart,
@@ -56,13 +56,13 @@ class Answer:
     `basis` gives the comparison, its repeats, its tools, and what would change the answer.
     """
 
-    sentence: Said
+    sentence: ReportText
     basis: tuple[str, ...]
-    others: tuple[Said, ...] = ()
+    others: tuple[ReportText, ...] = ()
 
     def __post_init__(self) -> None:
         for one in (self.sentence, *self.others):
-            if not isinstance(one, Said):
+            if not isinstance(one, ReportText):
                 raise TypeError(f"{one!r} may have a number in it that is not a finding")
 
 

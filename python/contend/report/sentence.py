@@ -7,17 +7,19 @@ statement for each row; at 1 connection it is not certain.
 from __future__ import annotations
 
 from contend.experiment import Level, Roles
-from contend.findings import Claims, Compared, Finding, Given, Said, claims_of
+from contend.findings import Claims, Compared, Constant, Finding, ReportText, claims_of
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.naming import USE, Naming, as_sentence, columns_text, place_of
 from contend.sections.words import change_of, gain_text, size_text
 
 
-def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:
+def claim_sentence(naming: Naming, compared: Compared, level: Level) -> ReportText:
     """The certain results of a level by a metric, or that there are none; without its full stop."""
     whole = next((one for one in compared.wholes if one.level == level), None)
     if whole is None:
-        return Said("{} was not measured beside the baseline yet", as_sentence(naming.noun(level)))
+        return ReportText(
+            "{} was not measured beside the baseline yet", as_sentence(naming.noun(level))
+        )
     claims = claims_of(compared, level)
     if whole.tone == "open" or not claims:
         return _uncertain(naming, compared.metric, level, whole)
@@ -27,16 +29,16 @@ def claim_sentence(naming: Naming, compared: Compared, level: Level) -> Said:
     lead = _first(naming, first, level)
     place = place_of(naming.roles, first)
     if claims.together and place.startswith(("from ", "up to ")):
-        place = Said("on average {}", place)
-    parts = [as_sentence(Said("{}, {}", place, lead) if place else lead)]
+        place = ReportText("on average {}", place)
+    parts = [as_sentence(ReportText("{}, {}", place, lead) if place else lead)]
     parts += [_further(naming.roles, one, first) for one in others]
     if claims.open:
-        parts.append(Said("{} it is not certain", columns_text(naming.roles, claims.open)))
+        parts.append(ReportText("{} it is not certain", columns_text(naming.roles, claims.open)))
     parts += _contrary(naming.roles, compared, claims, level)
-    return Said.joined("; ", parts)
+    return ReportText.joined("; ", parts)
 
 
-def _first(naming: Naming, one: Finding, level: Level) -> Said:
+def _first(naming: Naming, one: Finding, level: Level) -> ReportText:
     """`multi-row inserts make 34 % (±12) more new orders a minute than a statement for each
     row`."""
     metric, change = one.metric, naming.change(level)
@@ -45,25 +47,27 @@ def _first(naming: Naming, one: Finding, level: Level) -> Said:
     compared = naming.roles.compared
     is_server = metric.name == THROUGHPUT and compared is not None and compared.path == USE
     if one.tone == "equivalent":
-        beside = "" if change else Said(", compared with {}", naming.baseline)
+        beside = "" if change else ReportText(", compared with {}", naming.baseline)
         if is_server:
-            margin = Given(one.margin * 100)
-            return Said("{} {} as fast as {}, within ±{} %", subject, be, naming.baseline, margin)
+            margin = Constant(one.margin * 100)
+            return ReportText(
+                "{} {} as fast as {}, within ±{} %", subject, be, naming.baseline, margin
+            )
         of, margin_text = change_of(metric), _margin(one)
-        return Said("{} {} no difference to {} {}{}", subject, make, of, margin_text, beside)
-    than = "" if change else Said(" than {}", naming.baseline)
+        return ReportText("{} {} no difference to {} {}{}", subject, make, of, margin_text, beside)
+    than = "" if change else ReportText(" than {}", naming.baseline)
     if metric.noun:
         verb = metric.verb if plural else _singular(metric.verb)
-        return Said("{} {} {}{}", subject, verb, amount_of(one), than)
-    amount, of = amount_of(one), Said.written(metric.subject)
+        return ReportText("{} {} {}{}", subject, verb, amount_of(one), than)
+    amount, of = amount_of(one), ReportText.written(metric.subject)
     if is_server and not change:
-        return Said("{} {} {}{}", subject, be, amount, than)
+        return ReportText("{} {} {}{}", subject, be, amount, than)
     if metric.name == THROUGHPUT or change:
-        return Said("{} {} {} {}{}", subject, make, of, amount, than)
-    return Said("{} is {} with {} than with {}", of, amount, subject, naming.baseline)
+        return ReportText("{} {} {} {}{}", subject, make, of, amount, than)
+    return ReportText("{} is {} with {} than with {}", of, amount, subject, naming.baseline)
 
 
-def _subject(naming: Naming, level: Level) -> tuple[Said, bool]:
+def _subject(naming: Naming, level: Level) -> tuple[ReportText, bool]:
     """The cause of the difference, and whether it is plural."""
     change = naming.change(level)
     return (change, False) if change else (naming.noun(level), naming.is_plural(level))
@@ -78,67 +82,72 @@ def verdict_of(one: Finding) -> str:
     return one.change.verdict
 
 
-def _margin(one: Finding) -> Said:
-    return Said("beyond ±{} %", Given(one.margin * 100))
+def _margin(one: Finding) -> ReportText:
+    return ReportText("beyond ±{} %", Constant(one.margin * 100))
 
 
-def _further(roles: Roles, one: Finding, first: Finding) -> Said:
+def _further(roles: Roles, one: Finding, first: Finding) -> ReportText:
     """`at 1 connection, 13 % (±1) slower`."""
     place = place_of(roles, one)
     if one.tone == "equivalent":
-        return Said("{}, no difference {}", place, _margin(one))
-    return Said("{}, {}", place, amount_of(one, with_noun=first.tone == "equivalent"))
+        return ReportText("{}, no difference {}", place, _margin(one))
+    return ReportText("{}, {}", place, amount_of(one, with_noun=first.tone == "equivalent"))
 
 
-def amount_of(one: Finding, *, with_noun: bool = True) -> Said:
+def amount_of(one: Finding, *, with_noun: bool = True) -> ReportText:
     """`34 % (±12) more new orders a minute`, `13 % (±1) slower`."""
     metric, verdict = one.metric, verdict_of(one)
     word = metric.amount(verdict) if metric.noun else metric.changed(verdict)
     if not with_noun:
         word = word.removesuffix(f" {metric.noun}")
-    return Said("{} {}", size_text(one.change), Said.written(word))
+    return ReportText("{} {}", size_text(one.change), ReportText.written(word))
 
 
-def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> Said:
+def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> ReportText:
     """Nothing is decided, or a decision is impossible."""
     subject, plural = _subject(naming, level)
-    beside = "" if naming.change(level) else Said(" compared with {}", naming.baseline)
+    beside = "" if naming.change(level) else ReportText(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)
-    seen = Said("{} %{}{}", gain_text(whole.change), " " if place else "", place)
+    seen = ReportText("{} %{}{}", gain_text(whole.change), " " if place else "", place)
     verb = "change" if plural else "changes"
     compared = naming.roles.compared
     if whole.tone == "open":
         words = "{} {} {} by {}{}"
-        return as_sentence(Said(words, subject, verb, change_of(metric), seen, beside))
+        return as_sentence(ReportText(words, subject, verb, change_of(metric), seen, beside))
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
         verb, than = ("are" if plural else "is"), naming.baseline
         words = "Whether {} {} faster or slower than {} is not certain: {}"
-        return Said(words, subject, verb, than, seen)
+        return ReportText(words, subject, verb, than, seen)
     words = "Whether {} {} {}{} is not certain: {}"
-    return Said(words, subject, verb, change_of(metric), beside, seen)
+    return ReportText(words, subject, verb, change_of(metric), beside, seen)
 
 
-def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> Said:
+def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> ReportText:
     """`… makes this server faster in 3 of 21 cells, and slower in 2`."""
     metric = compared.metric
-    own = Given(sum(one.level == level for one in compared.comparisons))
+    own = Constant(sum(one.level == level for one in compared.comparisons))
     subject, plural = _subject(naming, level)
     subject = as_sentence(subject)
     verb = "make" if plural else "makes"
     counts = [
-        Said("{} in {} of {} cells", Said.written(metric.changed(verdict)), Given(count), own)
+        ReportText(
+            "{} in {} of {} cells",
+            ReportText.written(metric.changed(verdict)),
+            Constant(count),
+            own,
+        )
         for tone, verdict in (("better", metric.better), ("worse", metric.worse))
         if (count := sum(one.tone == tone for one in claims.more))
     ]
     if not counts:
         words = "{} {} no difference to {} that matters in {} of {} cells"
-        return Said(words, subject, verb, change_of(metric), Given(len(claims.more)), own)
+        return ReportText(words, subject, verb, change_of(metric), Constant(len(claims.more)), own)
     words = "{} {} {} {}; over more of them nothing is certain"
-    of = Said.written(metric.subject)
-    return Said(words, subject, verb, of, Said.joined(", and ", counts))
+    of = ReportText.written(metric.subject)
+    return ReportText(words, subject, verb, of, ReportText.joined(", and ", counts))
 
 
-def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[Said]:
+def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[ReportText]:
     """The certain results contrary to the whole sentence: tables, or else the number of cells."""
     metric, said = compared.metric, {one.tone for one in claims.findings}
     found = []
@@ -149,9 +158,9 @@ def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) ->
         own = [one for one in compared.comparisons if one.level == level]
         count = sum(one.tone == tone for one in own)
         if rows:
-            found += [Said("but {}, {}", place_of(roles, rows[0]), amount_of(rows[0]))]
+            found += [ReportText("but {}, {}", place_of(roles, rows[0]), amount_of(rows[0]))]
         elif count:
-            word = Said.written(metric.changed(verdict))
+            word = ReportText.written(metric.changed(verdict))
             words = "but in {} of {} cells it is {}"
-            found.append(Said(words, Given(count), Given(len(own)), word))
+            found.append(ReportText(words, Constant(count), Constant(len(own)), word))
     return found

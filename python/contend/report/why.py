@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from contend.experiment import Level, Roles
-from contend.findings import Compared, Figure, Finding, Given, Said, Study, study_of
+from contend.findings import Compared, Constant, Figure, Finding, ReportText, Study, study_of
 from contend.metrics.probed import WhyFacts
 from contend.report.charts import shares_chart
 from contend.report.model import CauseText
@@ -122,23 +122,23 @@ class Writer:
     roles: Roles
     level_name: Callable[[Level], str]
 
-    def say(self, words: str, /, **places: Place) -> Said:
+    def say(self, words: str, /, **places: Place) -> ReportText:
         """See `contend.why.explain.SentenceWriter`."""
         for name, one in places.items():
-            if not isinstance(one, Figure | Finding | Given | str):
+            if not isinstance(one, Figure | Finding | Constant | str):
                 raise TypeError(
                     f"{name} in {words!r} is {one!r}, and not a finding: a sentence needs its "
                     "interval and its n"
                 )
-        return Said.written(_Formatter(self).vformat(words, (), places))
+        return ReportText.written(_Formatter(self).vformat(words, (), places))
 
-    def level(self, level: Level) -> Said:
-        return Said.written(self.level_name(level))
+    def level(self, level: Level) -> ReportText:
+        return ReportText.written(self.level_name(level))
 
-    def axis(self, axis: Axis) -> Said:
+    def axis(self, axis: Axis) -> ReportText:
         factors = {"table": None, "level": self.roles.compared, "column": self.roles.columns}
         factor, usual = factors[axis], {"table": "table", "level": "", "column": "cell"}
-        return Said(usual[axis]) if factor is None else factor_label(factor.path)
+        return ReportText(usual[axis]) if factor is None else factor_label(factor.path)
 
     def place(self, cell: Mapping[str, Level], how: str) -> str:
         """A place, or a part of it: `at` is all of it, `cell` all but the level."""
@@ -278,7 +278,7 @@ def sentence_of(tried: DifferenceTried | None) -> str:
     if refuted:
         said.append(f"Refuted: {', '.join(refuted)}.")
     said += [_open(one, one.record["candidate"] in tried.aside) for one in open_]
-    return Said.written(" ".join(said))
+    return ReportText.written(" ".join(said))
 
 
 _FOUND = {"confirmed": "Confirmed", "a part": "A part of it"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from contend.errors import RequestError, did_you_mean
 from contend.experiment import Level, Published, cell_key, cells
-from contend.findings import Given, Said, Study, cell_figures, compared_of
+from contend.findings import Constant, ReportText, Study, cell_figures, compared_of
 from contend.metrics import Metric, metric_of
 from contend.sections.panels import agrees, gain_at
 from contend.sections.words import cell_phrase, estimate_text, gain_text, plain_gain, significant
@@ -49,7 +49,7 @@ class PublishedSide:
     machine: str
     source: str
     what: str
-    sentence: Said
+    sentence: ReportText
     rows: tuple[PublishedCell, ...]
 
 
@@ -81,15 +81,17 @@ def published_side(study: Study, name: str) -> PublishedSide:
     )
 
 
-def _sentence(rows: Sequence[PublishedCell]) -> Said:
+def _sentence(rows: Sequence[PublishedCell]) -> ReportText:
     total, places = len(rows), ("within", "above", "below")
     counts = {place: sum(row.lies == place for row in rows) for place in places}
     parts = [
-        Said("{} what was measured in {} of {} cells", place, Given(count), Given(total))
+        ReportText(
+            "{} what was measured in {} of {} cells", place, Constant(count), Constant(total)
+        )
         for place, count in counts.items()
         if count
     ]
-    return Said("What was published lies {}.", Said.joined(", ", parts))
+    return ReportText("What was published lies {}.", ReportText.joined(", ", parts))
 
 
 def _gains(study: Study, published: Published, metric: Metric) -> Iterator[PublishedCell]:

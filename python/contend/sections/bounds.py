@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from contend.findings import Finding, Given, Said, Study, surest
+from contend.findings import Constant, Finding, ReportText, Study, surest
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT
 from contend.sections.model import Inputs, Layout, Panel, Section, Shown
 from contend.sections.provenance import cpu_count
@@ -23,7 +23,7 @@ _OF_THEIR_OWN = 0.85
 _TITLE = "What the machine allows"
 
 
-def _read(inputs: Inputs) -> tuple[Said, ...] | None:
+def _read(inputs: Inputs) -> tuple[ReportText, ...] | None:
     found = bounds_of(
         inputs.study,
         inputs.layout,
@@ -41,7 +41,7 @@ def bounds_of(
     comparisons: Sequence[Finding],
     *,
     cause_told: bool,
-) -> tuple[Said, ...]:
+) -> tuple[ReportText, ...]:
     """What limits the server where a gain of throughput, or of the time for the work, is certain.
     If the report explains no cause either: what limits it at its highest throughput. Nothing if
     the CPUs were not measured."""
@@ -57,16 +57,16 @@ def bounds_of(
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
     certain = "is most certain ({} %)" if len(comparisons) > 1 else "is {} %"
-    where = Said(
+    where = ReportText(
         "At {}, where the {} {}, server and client, which share this machine, kept {} of its {} "
         "CPUs busy (n = {}); at the baseline ({}) it was {}.",
         cell_phrase(best.cell),
         noun,
-        Said(certain, gain_text(best.change)),
+        ReportText(certain, gain_text(best.change)),
         estimate_text(after),
-        Given(cpus),
+        Constant(cpus),
         repeats_text(after.n),
-        Said.written(layout.baseline or ""),
+        ReportText.written(layout.baseline or ""),
         estimate_text(before),
     )
     match _is_full(after, cpus):
@@ -75,15 +75,15 @@ def bounds_of(
                 "That is all the CPU time there is: at that place this machine, and not only the "
                 "thing compared, bounds the {}. More CPUs may show more."
             )
-            bound = Said(words, noun)
+            bound = ReportText(words, noun)
         case False:
             words = (
                 "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
             )
-            bound = Said(words, _idle(after, cpus), noun)
+            bound = ReportText(words, _idle(after, cpus), noun)
         case None:
             words = "{} of the CPU time was left idle there: whether CPU time bounds the {}, {}."
-            bound = Said(words, _idle(after, cpus), noun, _why_not_certain(after))
+            bound = ReportText(words, _idle(after, cpus), noun, _why_not_certain(after))
     return (where, bound, *_together(study, cpus))
 
 
@@ -98,7 +98,7 @@ def _why_not_certain(busy: Estimate) -> str:
     return "one repeat does not tell" if busy.n < 2 else "these repeats do not tell for certain"
 
 
-def _idle(busy: Estimate, cpus: float) -> Said:
+def _idle(busy: Estimate, cpus: float) -> ReportText:
     mean, high, low = (1 - one / cpus for one in (busy.mean, busy.low, busy.high))
     return share_text(replace(busy, mean=mean, low=low, high=high))
 
@@ -115,7 +115,7 @@ def is_full_at(
     return (best, cpus) if found is not None and _is_full(found[1], cpus) else None
 
 
-def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[Said, ...]:
+def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[ReportText, ...]:
     """The use of the CPUs in the cell with the most queries answered."""
     found = []
     for panel in panels:
@@ -131,48 +131,48 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
     if not found:
         return ()
     _, speed, used, cell = max(found, key=lambda one: one[0])
-    where = Said("At {}, where the", cell_phrase(cell)) if len(found) > 1 else "The"
-    figures = Said(
+    where = ReportText("At {}, where the", cell_phrase(cell)) if len(found) > 1 else "The"
+    figures = ReportText(
         "{} server answered {} ({} a second), server and client, which share this machine, kept {} "
         "of its {} CPUs busy (n = {}).",
         where,
         "most queries" if len(found) > 1 else "queries",
         estimate_text(speed),
         estimate_text(used),
-        Given(cpus),
+        Constant(cpus),
         repeats_text(used.n),
     )
     return (figures, _verdict(used, cpus), *_together(study, cpus))
 
 
-def _verdict(used: Estimate, cpus: float) -> Said:
+def _verdict(used: Estimate, cpus: float) -> ReportText:
     is_full = _is_full(used, cpus)
     if is_full:
-        return Said("That is all the CPU time there is, so CPU time bounds it.")
+        return ReportText("That is all the CPU time there is, so CPU time bounds it.")
     idle = _idle(used, cpus)
     if is_full is None:
         words = "{} of the CPU time was left idle: whether CPU time bounds it, {}."
-        return Said(words, idle, _why_not_certain(used))
-    return Said(
+        return ReportText(words, idle, _why_not_certain(used))
+    return ReportText(
         "{} of the CPU time was left idle, so CPU time alone does not bound it: look at storage, "
         "locks, and whether clients were enough.",
         idle,
     )
 
 
-def _together(study: Study, cpus: float) -> list[Said]:
+def _together(study: Study, cpus: float) -> list[ReportText]:
     """The speed of the CPUs together if they do not have a core each."""
     together = fact(study.meta.facts, "cpu.together")
     if not isinstance(together, int | float) or together >= _OF_THEIR_OWN * cpus:
         return []
     return [
-        Said(
+        ReportText(
             "Its {} CPUs together do {:.1f} times what one of them does alone (measured before the "
             "run). So they share cores, whatever the machine says of them, or others use those "
             "too. A thread that waits then leaves its share of the core to the others, and what "
             "ends its waiting gains less than where each CPU is a core.",
-            Given(cpus),
-            Given(together),
+            Constant(cpus),
+            Constant(together),
         )
     ]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.experiment import Level
-from contend.findings import Said, Study, cell_figures
+from contend.findings import ReportText, Study, cell_figures
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.metrics import Metric, Run
 from contend.metrics.counters import SOURCES, CounterSource, counters_in
@@ -345,13 +345,13 @@ def _said(one: Budget) -> list[str]:
     if one.hot_lock is not None:
         lock = one.hot_lock
         said.append(
-            Said.written(
+            ReportText.written(
                 f"One lock is hot{at}: {lock.share * 100:.0f} % of the {lock.reads} waits for "
                 f"memory that were seen are for one address ({lock.address}), and such waits take "
                 f"{lock.of_response * 100:.0f} % of the response time."
             )
         )
-    said += [Said.written(f"Not known{at}: {what}.") for what in one.unknown]
+    said += [ReportText.written(f"Not known{at}: {what}.") for what in one.unknown]
     return [str(words) for words in said]
 
 

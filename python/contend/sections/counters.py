@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from contend.experiment import Level
-from contend.findings import UNITS_MIN, Given, Said, Study, pairs_of
+from contend.findings import UNITS_MIN, Constant, ReportText, Study, pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics.counters import SOURCES, CounterSource, is_guise, is_name
@@ -300,14 +300,14 @@ def _table(
     return TextTable(caption, ("counter", *at, *heads, "change"), tuple(rows))
 
 
-def change_text(one: CounterDifference) -> Said:
+def change_text(one: CounterDifference) -> ReportText:
     """`+82 ±6`; a counter that only one side has cannot have a percentage."""
     change = one.finding.change
     if change.ratio == float("inf"):
-        return Said("only here (n = {})", Given(change.n))
+        return ReportText("only here (n = {})", Constant(change.n))
     if change.ratio == 0:
-        return Said("no more (n = {})", Given(change.n))
-    return Said("{} % (n = {})", gain_text(change), Given(change.n))
+        return ReportText("no more (n = {})", Constant(change.n))
+    return ReportText("{} % (n = {})", gain_text(change), Constant(change.n))
 
 
 def _context(study: Study, one: CounterDifference) -> dict[str, Level]:

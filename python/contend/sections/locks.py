@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from contend.experiment import Level
-from contend.findings import Said, Study, cell_figures, over_repeats
+from contend.findings import ReportText, Study, cell_figures, over_repeats
 from contend.metrics import Run, metric_of
 from contend.metrics.probed import SegmentLock
 from contend.sections.model import Inputs, Section, Shown, TextTable
@@ -47,8 +47,8 @@ def _read(inputs: Inputs) -> Shown | None:
 def _hottest(segments: Sequence[TextTable]) -> str:
     """The first row in words; its figures already include their intervals."""
     for table in segments:
-        number, visits, waited, held = (Said.written(str(cell)) for cell in table.rows[0])
-        return Said(
+        number, visits, waited, held = (ReportText.written(str(cell)) for cell in table.rows[0])
+        return ReportText(
             "The most visited segment is number {}: {} of all visits, of which {} waited, and held "
             "{} ns each.",
             number,
@@ -69,10 +69,10 @@ def _lead(figures: Sequence[tuple[Cell, Figures]]) -> str:
     return " ".join(said)
 
 
-def _said(which: str, cell: Cell, figures: Figures) -> Said:
+def _said(which: str, cell: Cell, figures: Figures) -> ReportText:
     phrase = cell_phrase(cell)
-    at = Said(" with {}", phrase) if phrase else Said("")
-    return Said(
+    at = ReportText(" with {}", phrase) if phrase else ReportText("")
+    return ReportText(
         "Visits had to wait {} often{}: {} of them; one held its lock for {} ns, and the busiest "
         "lock was held {} of the time.",
         which,

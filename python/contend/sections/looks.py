@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from contend.experiment import CellKey, Level, cell_key, same_level
-from contend.findings import Said
+from contend.findings import ReportText
 from contend.sections.model import Inputs, TextTable
 from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
 from contend.stats import Estimate, estimate
@@ -194,7 +194,7 @@ def lost_words(failed: Sequence[LookRecord]) -> list[str]:
         more = f" and at {len(places) - _NAMED} more places" if len(places) > _NAMED else ""
         at = f" with {'; with '.join(places[:_NAMED])}{more}" if places else ""
         words = f"The look{at} is lost: {why.rstrip('.')}. Every measured run is kept."
-        said.append(str(Said.written(words)))
+        said.append(str(ReportText.written(words)))
     return said
 
 

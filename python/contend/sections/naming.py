@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contend.experiment import Experiment, Level, Roles, Words, roles_of
-from contend.findings import Finding, Given, Said
+from contend.findings import Constant, Finding, ReportText
 from contend.sections.words import factor_label, is_counted, level_label, level_phrase
 
 USE = "server.use"
@@ -27,12 +27,12 @@ class Naming:
     servers: Mapping[str, str] = field(default_factory=dict)
     """Levels that are servers -> the version that each reported: `MariaDB 11.8.6`."""
 
-    def level(self, level: Level) -> Said:
+    def level(self, level: Level) -> ReportText:
         """The name of a level in tables and charts."""
         name = self.words.name(level) or self.servers.get(str(level)) or level_label(level)
-        return Said.written(name)
+        return ReportText.written(name)
 
-    def noun(self, level: Level) -> Said:
+    def noun(self, level: Level) -> ReportText:
         """A level as a noun in a sentence: `multi-row inserts`, `InnoDB`,
         `innodb_flush_method = fsync`."""
         compared = self.roles.compared
@@ -41,16 +41,16 @@ class Naming:
         return level_phrase(compared.path, level)
 
     @property
-    def baseline(self) -> Said:
+    def baseline(self) -> ReportText:
         """The baseline in a sentence, after `than`: its name is enough."""
         assert self.roles.baseline is not None
         return self.level(self.roles.baseline)
 
-    def change(self, level: Level) -> Said:
+    def change(self, level: Level) -> ReportText:
         """The step from the baseline to a level, as the subject of a sentence. Empty if their
         names are enough."""
         words = self.words.change or ""
-        return Said.written(words.format(level=self.level(level), baseline=self.baseline))
+        return ReportText.written(words.format(level=self.level(level), baseline=self.baseline))
 
     def is_plural(self, level: Level) -> bool:
         return self.words.is_plural(level)
@@ -63,28 +63,28 @@ def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) 
     return Naming(roles, words, servers or {})
 
 
-def as_sentence(text: Said) -> Said:
+def as_sentence(text: ReportText) -> ReportText:
     """With a capital, unless it begins with a name in lower case."""
     first = re.split(r"[\s,]", text, maxsplit=1)[0]
     is_word = first.isalpha() or bool(re.fullmatch(r"[a-z]+-[a-z-]+", first))
     is_setting = text[len(first) :].startswith(" =")
     is_small = is_word and first.islower() and not is_setting
-    return Said.written(text[0].upper() + text[1:]) if is_small else text
+    return ReportText.written(text[0].upper() + text[1:]) if is_small else text
 
 
 _LISTED = 3
 """Maximum number of levels without an order that are named."""
 
 
-def named(roles: Roles, one: Finding) -> Said:
+def named(roles: Roles, one: Finding) -> ReportText:
     """The place and the level: `from 8 connections on, key_cache_segments = 32`."""
     assert roles.compared is not None
     level = level_phrase(roles.compared.path, one.level)
     at = place_of(roles, one)
-    return Said("{}, {}", at, level) if at else level
+    return ReportText("{}, {}", at, level) if at else level
 
 
-def place_of(roles: Roles, one: Finding) -> Said:
+def place_of(roles: Roles, one: Finding) -> ReportText:
     """`from 8 connections on`, `with 10 points`, `from 1 to 64 connections`; empty if the
     experiment has one place only."""
     place = one.change.place
@@ -92,7 +92,7 @@ def place_of(roles: Roles, one: Finding) -> Said:
     is_all_rows = len(rows) > 1 and place.last_row - place.first_row + 1 == len(rows)
     at = {} if is_all_rows else _varying(roles, rows[place.first_row])
     if roles.columns is None:
-        over_all = Said("as a mean over all {} tables", Given(len(rows)))
+        over_all = ReportText("as a mean over all {} tables", Constant(len(rows)))
         return over_all if is_all_rows else place_text(at)
     path = roles.columns.path
     if place.first_column == place.last_column:
@@ -102,7 +102,7 @@ def place_of(roles: Roles, one: Finding) -> Said:
     ranges = (
         range_text(roles, place.first_column, place.last_column) if is_part else _all_columns(roles)
     )
-    return Said.joined(" ", filter(None, (ranges, place_text(at))))
+    return ReportText.joined(" ", filter(None, (ranges, place_text(at))))
 
 
 def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
@@ -111,16 +111,18 @@ def _varying(roles: Roles, cell: Mapping[str, Level]) -> dict[str, Level]:
     return {path: level for path, level in cell.items() if len(factors[path].levels) > 1}
 
 
-def _all_columns(roles: Roles) -> Said:
+def _all_columns(roles: Roles) -> ReportText:
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
     if not _in_order(levels):
         if len(levels) <= _LISTED:
             return _listed(path, levels)
-        return Said("on average over all {} levels of {}", Given(len(levels)), factor_label(path))
+        return ReportText(
+            "on average over all {} levels of {}", Constant(len(levels)), factor_label(path)
+        )
     if is_counted(path):
-        return Said("from {} to {}", level_label(levels[0]), level_phrase(path, levels[-1]))
-    return Said("from {} to {}", level_phrase(path, levels[0]), level_label(levels[-1]))
+        return ReportText("from {} to {}", level_label(levels[0]), level_phrase(path, levels[-1]))
+    return ReportText("from {} to {}", level_phrase(path, levels[0]), level_label(levels[-1]))
 
 
 def _in_order(levels: Sequence[Level]) -> bool:
@@ -132,12 +134,14 @@ def _in_order(levels: Sequence[Level]) -> bool:
     )
 
 
-def _listed(path: str, levels: Sequence[Level]) -> Said:
+def _listed(path: str, levels: Sequence[Level]) -> ReportText:
     *most, last = map(level_label, levels)
-    return Said("with {} = {} and {}", factor_label(path), Said.joined(", ", most), last)
+    return ReportText(
+        "with {} = {} and {}", factor_label(path), ReportText.joined(", ", most), last
+    )
 
 
-def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
+def columns_text(roles: Roles, singles: Sequence[Finding]) -> ReportText:
     """`at 1 connection`, `up to 4 connections`, `at 1 and 16 connections`."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
@@ -151,7 +155,7 @@ def columns_text(roles: Roles, singles: Sequence[Finding]) -> Said:
     return place_text({path: f"{', '.join(most)} and {last}"})
 
 
-def range_text(roles: Roles, first: int, last: int) -> Said:
+def range_text(roles: Roles, first: int, last: int) -> ReportText:
     """`from 8 connections on`, `up to 4 connections`; levels that are not numbers are listed."""
     assert roles.columns is not None
     path, levels = roles.columns.path, roles.columns.levels
@@ -160,14 +164,14 @@ def range_text(roles: Roles, first: int, last: int) -> Said:
     if not _in_order(levels):
         return _listed(path, levels[first : last + 1])
     if last == len(levels) - 1:
-        return Said("from {} on", level_phrase(path, levels[first]))
-    return Said("up to {}", level_phrase(path, levels[last]))
+        return ReportText("from {} on", level_phrase(path, levels[first]))
+    return ReportText("up to {}", level_phrase(path, levels[last]))
 
 
-def place_text(cell: Mapping[str, Level]) -> Said:
+def place_text(cell: Mapping[str, Level]) -> ReportText:
     """`at 64 connections with 10 points`; empty if there is one place only."""
     loads = [level_phrase(path, one) for path, one in cell.items() if path.startswith("load.")]
     rest = [level_phrase(path, one) for path, one in cell.items() if not path.startswith("load.")]
-    at = Said("at {}", Said.joined(", ", loads)) if loads else Said("")
-    with_ = Said("with {}", Said.joined(" and ", rest)) if rest else Said("")
-    return Said.joined(" ", filter(None, (at, with_)))
+    at = ReportText("at {}", ReportText.joined(", ", loads)) if loads else ReportText("")
+    with_ = ReportText("with {}", ReportText.joined(" and ", rest)) if rest else ReportText("")
+    return ReportText.joined(" ", filter(None, (at, with_)))

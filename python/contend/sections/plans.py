@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
-from contend.findings import Given, Said
+from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words
@@ -141,13 +141,15 @@ def _lead(cells: Sequence[PlansOfCell]) -> str:
     unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
     differ = {shape for one in cells for shape in one.changed}
     known = {plan.shape for plan in plans} - unknown.keys()
-    said = [Said("Kinds of statement that were met and explained: {}.", Given(len(known)))]
+    said = [ReportText("Kinds of statement that were met and explained: {}.", Constant(len(known)))]
     if differ:
-        said.append(Said("Of these have another plan than the baseline: {}.", Given(len(differ))))
+        said.append(
+            ReportText("Of these have another plan than the baseline: {}.", Constant(len(differ)))
+        )
     elif known:
-        said.append(Said("Each of them has the same plan at all levels."))
+        said.append(ReportText("Each of them has the same plan at all levels."))
     said += [
-        Said.written(f"Not explained: {_short(shape)} ({why or 'the server gave no plan'}).")
+        ReportText.written(f"Not explained: {_short(shape)} ({why or 'the server gave no plan'}).")
         for shape, why in unknown.items()
     ]
     return " ".join(map(str, said))

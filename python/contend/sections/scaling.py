@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contend.experiment import Level, Roles, same_level
-from contend.findings import Given, Said, Study
+from contend.findings import Constant, ReportText, Study
 from contend.findings.changes import log_mean
 from contend.metrics import FIXED, THROUGHPUT
 from contend.sections.chart_style import Spec, chart_title, colour, data_row, frame, lines, x_axis
@@ -110,47 +110,48 @@ _NEAR = 1.2
 """Ends of an interval nearer than this factor need a third digit to look different."""
 
 
-def _lead(study: Study, sweeps: Sequence[Sweep], fitted: Fitted) -> Said:
+def _lead(study: Study, sweeps: Sequence[Sweep], fitted: Fitted) -> ReportText:
     if len(sweeps) <= _TOLD or not fitted:
         # A sentence that is the same for several is printed once.
         told = dict.fromkeys(_sentence(study, one) for one in sweeps)
-        return Said.joined(" ", told)
+        return ReportText.joined(" ", told)
     fitting = [(one, fit) for one, fit in fitted if fit.fits]
     words = "The universal scalability law fits {} of {} sweeps; the table has each."
-    parts = [Said(words, Given(len(fitting)), Given(len(sweeps)))]
+    parts = [ReportText(words, Constant(len(fitting)), Constant(len(sweeps)))]
     if fitting:
         by_knee = sorted(fitting, key=lambda one: one[1].knee.mean)
         parts += [_sentence(study, by_knee[at][0]) for at in (0, -1)]
-    return Said.joined(" ", dict.fromkeys(parts))
+    return ReportText.joined(" ", dict.fromkeys(parts))
 
 
-def _sentence(study: Study, sweep: Sweep) -> Said:
+def _sentence(study: Study, sweep: Sweep) -> ReportText:
     fit = sweep.fit
     if fit is None:
         return _too_few(sweep)
     place = cell_phrase(_cell(study, sweep))
-    begin = Said("With {}, the", place) if place else Said("The")
+    begin = ReportText("With {}, the", place) if place else ReportText("The")
     if not fit.fits:
-        return Said("{} {}", begin, _misfit(sweep, fit))
-    return Said("{} throughput {}, {}.", begin, _knee(sweep, fit), _peak(sweep, fit))
+        return ReportText("{} {}", begin, _misfit(sweep, fit))
+    return ReportText("{} throughput {}, {}.", begin, _knee(sweep, fit), _peak(sweep, fit))
 
 
-def _too_few(sweep: Sweep) -> Said:
+def _too_few(sweep: Sweep) -> ReportText:
     if len(sweep.connections) < FIT_COLUMNS_MIN:
-        return Said(
+        return ReportText(
             "{} numbers of connections are too few for a curve that has a knee and a peak: it "
             "takes {}.",
-            Given(len(sweep.connections)),
-            Given(FIT_COLUMNS_MIN),
+            Constant(len(sweep.connections)),
+            Constant(FIT_COLUMNS_MIN),
         )
-    return Said(
-        "Knee and peak need {} repeats that have all numbers of connections.", Given(FIT_UNITS_MIN)
+    return ReportText(
+        "Knee and peak need {} repeats that have all numbers of connections.",
+        Constant(FIT_UNITS_MIN),
     )
 
 
-def _misfit(sweep: Sweep, fit: UslFit) -> Said:
+def _misfit(sweep: Sweep, fit: UslFit) -> ReportText:
     off = _percent_off(fit)
-    return Said(
+    return ReportText(
         "universal scalability law does not fit: at {} the server did {} % {} than the nearest "
         "curve, so no knee and no peak are read off it. As measured, most was done at {}.",
         level_phrase(CONNECTIONS, sweep.connections[fit.farthest]),
@@ -166,42 +167,42 @@ def _percent_off(fit: UslFit) -> Estimate:
     return replace(off, mean=mean, low=low, high=high)
 
 
-def _measured_most(sweep: Sweep, fit: UslFit) -> Said:
+def _measured_most(sweep: Sweep, fit: UslFit) -> ReportText:
     """`8 connections`, or all those that are not certainly below the highest."""
     *others, last = (sweep.connections[at] for at in fit.top)
     if not others:
         return level_phrase(CONNECTIONS, last)
-    before = Said.written(", ".join(map(str, others)))
-    return Said("{} or {}", before, level_phrase(CONNECTIONS, last))
+    before = ReportText.written(", ".join(map(str, others)))
+    return ReportText("{} or {}", before, level_phrase(CONNECTIONS, last))
 
 
-def _knee(sweep: Sweep, fit: UslFit) -> Said:
+def _knee(sweep: Sweep, fit: UslFit) -> ReportText:
     last = sweep.connections[-1]
     if fit.knee.low > last:
-        return Said("has no knee up to {}", level_phrase(CONNECTIONS, last))
-    return Said("has its knee at {} connections", _between(fit.knee, last))
+        return ReportText("has no knee up to {}", level_phrase(CONNECTIONS, last))
+    return ReportText("has its knee at {} connections", _between(fit.knee, last))
 
 
-def _peak(sweep: Sweep, fit: UslFit) -> Said:
+def _peak(sweep: Sweep, fit: UslFit) -> ReportText:
     last = sweep.connections[-1]
     if fit.peak.low > last:
-        return Said("and no peak up to {}", level_phrase(CONNECTIONS, last))
+        return ReportText("and no peak up to {}", level_phrase(CONNECTIONS, last))
     if fit.peak.mean > last:
-        least = Said.written(significant(fit.peak.low, 2))
+        least = ReportText.written(significant(fit.peak.low, 2))
         words = "and whether there is a peak up to {} is not certain (not below {})"
-        return Said(words, level_phrase(CONNECTIONS, last), least)
-    return Said("and its peak at {}", _between(fit.peak, last))
+        return ReportText(words, level_phrase(CONNECTIONS, last), least)
+    return ReportText("and its peak at {}", _between(fit.peak, last))
 
 
-def _between(figure: Estimate, last: float) -> Said:
+def _between(figure: Estimate, last: float) -> ReportText:
     """`23 (18 to 31)`; a value beyond the measured maximum is not given as a number."""
     digits = 2 if figure.high > _NEAR * figure.low else 3
     low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
     beyond = f"beyond {last:g}"
     if figure.mean > last:
-        return Said.written(f"{beyond} (from {low} on)" if figure.low <= last else beyond)
+        return ReportText.written(f"{beyond} (from {low} on)" if figure.low <= last else beyond)
     high = beyond if figure.high > last else significant(figure.high, digits)
-    return Said.written(f"{mean} ({low} to {high})")
+    return ReportText.written(f"{mean} ({low} to {high})")
 
 
 def _cell(study: Study, sweep: Sweep) -> Mapping[str, Level]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from contend.experiment import Level
-from contend.findings import Analysis, Given, Said, Study, leading_level, sessions_before
+from contend.findings import Analysis, Constant, ReportText, Study, leading_level, sessions_before
 from contend.sections.model import Inputs, Section
 from contend.sections.words import significant
 from contend.stats import SESSIONS_MIN, Between
@@ -30,7 +30,7 @@ class Sessions:
     level: Level
     n: int
     together: Between | None
-    beside: Said
+    beside: ReportText
 
 
 _MINUTE_S = (45, 90)
@@ -42,16 +42,20 @@ def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | No
     if known is None:
         return None
     n, together = known
-    beside = Said("") if together is None else Said("on this host {}", _differ(study, together))
+    beside = (
+        ReportText("")
+        if together is None
+        else ReportText("on this host {}", _differ(study, together))
+    )
     return Sessions(level, n, together, beside)
 
 
-def in_the_sentence(study: Study, earlier: Sessions | None) -> Said:
+def in_the_sentence(study: Study, earlier: Sessions | None) -> ReportText:
     """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
     them)`."""
     if earlier is None or not earlier.beside or not study.decides:
-        return Said("")
-    return Said(" (measured in {}; {})", _minutes_of(study), earlier.beside)
+        return ReportText("")
+    return ReportText(" (measured in {}; {})", _minutes_of(study), earlier.beside)
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
@@ -77,27 +81,29 @@ def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
     ]
 
 
-def _minutes_of(study: Study) -> Said:
+def _minutes_of(study: Study) -> ReportText:
     """When it was measured: `this minute`, `these 12 min`."""
     begun = min(datetime.fromisoformat(one.started_at) for one in study.measured)
     ended = max(datetime.fromisoformat(one.ended_at) for one in study.measured)
     seconds = (ended - begun).total_seconds()
     least, most = _MINUTE_S
     if least <= seconds < most:
-        return Said("this minute")
-    return Said("these {}", Said.written(format_duration(seconds)))
+        return ReportText("this minute")
+    return ReportText("these {}", ReportText.written(format_duration(seconds)))
 
 
-def _differ(study: Study, found: Between) -> Said:
+def _differ(study: Study, found: Between) -> ReportText:
     several = len(study.roles.table_contexts()) * len(study.roles.column_levels) > 1
     where = " over all cells" if several else ""
     if not found.tau > 0:
-        return Said("{} sessions differ by no more than their own errors{}", Given(found.n), where)
+        return ReportText(
+            "{} sessions differ by no more than their own errors{}", Constant(found.n), where
+        )
     words, spread = (
         "sessions differ by ±{}{}, from {} of them",
-        Said.written(_percent(found.spread)),
+        ReportText.written(_percent(found.spread)),
     )
-    return Said(words, spread, where, Given(found.n))
+    return ReportText(words, spread, where, Constant(found.n))
 
 
 def _percent(log: float) -> str:

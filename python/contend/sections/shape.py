@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.experiment import Level, Published
-from contend.findings import Finding, Growth, Said, Study, growth_of
+from contend.findings import Finding, Growth, ReportText, Study, growth_of
 from contend.metrics import FIXED, THROUGHPUT, Metric, metric_of
 from contend.sections.chart_style import (
     Spec,
@@ -201,7 +201,7 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
     return rows
 
 
-def sweep_sentences(study: Study) -> list[Said]:
+def sweep_sentences(study: Study) -> list[ReportText]:
     """The load from which on throughput stops growing, for a sweep that compares nothing."""
     roles = study.roles
     metrics = dict.fromkeys((study.metrics[0].name, THROUGHPUT))
@@ -216,7 +216,7 @@ def sweep_sentences(study: Study) -> list[Said]:
         if not known or any(one.change.n < 2 for _, one in known):
             continue
         place = {**contexts[context], **_of(roles.compared.path if roles.compared else None, level)}
-        with_ = Said.joined(" and ", (level_phrase(p, one) for p, one in place.items()))
+        with_ = ReportText.joined(" and ", (level_phrase(p, one) for p, one in place.items()))
         found.append(_most_done(path, levels[0], known, with_))
     return found
 
@@ -226,26 +226,26 @@ def _of(path: str | None, level: Level | None) -> dict[str, Level]:
 
 
 def _most_done(
-    path: str, first: Level, found: Sequence[tuple[Level, Finding]], with_: Said
-) -> Said:
+    path: str, first: Level, found: Sequence[tuple[Level, Finding]], with_: ReportText
+) -> ReportText:
     known = [(level, one.change) for level, one in found]
     best = max(known, key=lambda one: one[1].ratio)
-    begin = Said("With {}, the", with_) if with_ else "The"
+    begin = ReportText("With {}, the", with_) if with_ else "The"
     at_first, last = level_phrase(path, first), known[-1]
     if best[1].low <= 1:
         words = "{} server gets most done at {}: more of them add nothing certain"
-        text = Said(words, begin, at_first)
+        text = ReportText(words, begin, at_first)
     else:
         # The first that is not certainly below the best.
         near = next(one for one in known if one[1].high >= best[1].low)
         words = "{} server answers {} times as many queries a second at {} as at {}{}"
         beyond = ", and no more is certain beyond" if near[0] != last[0] else ""
         times = times_text(near[1])
-        text = Said(words, begin, times, level_phrase(path, near[0]), at_first, beyond)
+        text = ReportText(words, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
         times = times_text(last[1])
-        text = Said("{}; at {} it is {} times", text, level_phrase(path, last[0]), times)
-    return Said("{}.", text)
+        text = ReportText("{}; at {} it is {} times", text, level_phrase(path, last[0]), times)
+    return ReportText("{}.", text)
 
 
 _HERE = "this machine"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
-from contend.findings import Said
+from contend.findings import ReportText
 from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.looks import (
@@ -213,7 +213,7 @@ def _said(one: SwitchesOfCell) -> str:
         said.append(
             f"The kernel had no room for {one.lost} events{at}, so the last rounds have too few."
         )
-    return " ".join(str(Said.written(words)) for words in said)
+    return " ".join(str(ReportText.written(words)) for words in said)
 
 
 def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:

@@ -12,7 +12,7 @@ from typing import Any
 
 from contend.experiment import Level
 from contend.experiment.settings.values import level_word
-from contend.findings import Compared, Finding, Given, Said
+from contend.findings import Compared, Constant, Finding, ReportText
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.model import Layout
 from contend.stats import Change, Estimate, finite
@@ -27,31 +27,31 @@ _COUNTED = {
 """The unit that a level of these counts: singular and plural."""
 
 
-def factor_label(path: str) -> Said:
+def factor_label(path: str) -> ReportText:
     """The last word of a path: `connections`, `points`, `key_cache_segments`; for a kind inside a
     section, the parent's name: `distribution`."""
     if path == "server.use":
-        return Said("server")
+        return ReportText("server")
     section, *rest = path.split(".")
     is_kind = len(rest) > 1 and rest[-1] == "kind"
-    return Said.written(rest[-2] if is_kind else (rest or [section])[-1])
+    return ReportText.written(rest[-2] if is_kind else (rest or [section])[-1])
 
 
 SCRIPT_WIDTH = 40
 """A longer path of a script is cut to its end: tables have room for no more."""
 
 
-def level_label(level: Level) -> Said:
+def level_label(level: Level) -> ReportText:
     """A level as a reader writes it: `on`, `512M`, `20,000,000`; `''` if it is empty. A long path
     of a script is cut at the front: `…/queues/skip_locked.lua`. Text that reads like a number is
     in quotes, so that it differs from the number."""
     if isinstance(level, bool) or level == "":
-        return Said.written(level_word(level))
+        return ReportText.written(level_word(level))
     if isinstance(level, str) and level.endswith(".lua") and len(level) > SCRIPT_WIDTH:
-        return Said.written(_end_of_path(level))
+        return ReportText.written(_end_of_path(level))
     if isinstance(level, str):
-        return Said.written(f'"{level}"' if _NUMBER.fullmatch(level) else level)
-    return Said.written(f"{level:,}" if abs(level) >= 100_000 else str(level))
+        return ReportText.written(f'"{level}"' if _NUMBER.fullmatch(level) else level)
+    return ReportText.written(f"{level:,}" if abs(level) >= 100_000 else str(level))
 
 
 _NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?")
@@ -72,18 +72,18 @@ def is_counted(path: str) -> bool:
     return path in _COUNTED
 
 
-def level_phrase(path: str, level: Level) -> Said:
+def level_phrase(path: str, level: Level) -> ReportText:
     """One level in a sentence: `64 connections`, `1 connection`, `engine = MyISAM`."""
     if path in _COUNTED:
         one, several = _COUNTED[path]
-        return Said("{} {}", level_label(level), one if level == 1 else several)
-    return Said("{} = {}", factor_label(path), level_label(level))
+        return ReportText("{} {}", level_label(level), one if level == 1 else several)
+    return ReportText("{} = {}", factor_label(path), level_label(level))
 
 
-def cell_phrase(cell: Mapping[str, Level]) -> Said:
+def cell_phrase(cell: Mapping[str, Level]) -> ReportText:
     """A cell in a sentence; the load comes first: `64 connections, 10 points`."""
     paths = sorted(cell, key=lambda path: not path.startswith("load."))
-    return Said.joined(", ", (level_phrase(path, cell[path]) for path in paths))
+    return ReportText.joined(", ", (level_phrase(path, cell[path]) for path in paths))
 
 
 def change_noun(metric: Metric, baseline: str | None) -> str:
@@ -91,9 +91,9 @@ def change_noun(metric: Metric, baseline: str | None) -> str:
     return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
 
 
-def change_of(metric: Metric) -> Said:
+def change_of(metric: Metric) -> ReportText:
     """The quantity that changes, without naming a direction."""
-    return Said.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
+    return ReportText.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
 
 
 def change_title(metric: Metric, baseline: str | None) -> str:
@@ -114,25 +114,25 @@ SAYS_NOTHING = 1000
 """An interval whose upper end is this multiple of its figure says nothing."""
 
 
-def gain_text(change: Change) -> Said:
+def gain_text(change: Change) -> ReportText:
     """A ratio as a gain in percent with half its interval: `+82 ±6`."""
     gain = percent(change)
     if math.isnan(gain):
-        return Said("n/a")
+        return ReportText("n/a")
     places, error = _rounded(change)
     if error is None:
         error = f"({' to '.join(_signed(bound, _gain_places(bound)) for bound in _bounds(change))})"
-    return Said.written(f"{_signed(gain, places)} {error}")
+    return ReportText.written(f"{_signed(gain, places)} {error}")
 
 
-def size_text(change: Change) -> Said:
+def size_text(change: Change) -> ReportText:
     """The size of a change without its direction, for a sentence: `82 % (±6)`."""
     places, error = _rounded(change)
     if error is None:
         bounds = sorted(map(abs, _bounds(change)))
         error = " to ".join(f"{bound:.{_gain_places(bound)}f}" for bound in bounds)
     known = "" if error == UNKNOWN else f" ({error})"
-    return Said.written(f"{abs(percent(change)):.{places}f} %{known}")
+    return ReportText.written(f"{abs(percent(change)):.{places}f} %{known}")
 
 
 def _bounds(change: Change) -> tuple[float, float]:
@@ -190,14 +190,14 @@ def times_of(change: Change) -> Estimate:
     return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
 
 
-def times_text(change: Change) -> Said:
+def times_text(change: Change) -> ReportText:
     """`2.41 ±0.12`. If ± would hide that the interval ends above 0, its ends: `1.05 to 4.20`.
     `2.4 ±?` if they are meaningless."""
     if math.isfinite(change.high) and 0 < change.ratio * _MUCH_WIDER < change.high:
         if change.high > change.ratio * SAYS_NOTHING:
-            return Said.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
+            return ReportText.written(f"{significant(change.ratio, 2)} {UNKNOWN}")
         ends = (significant(end, 3) for end in (change.low, change.high))
-        return Said.written(" to ".join(ends))
+        return ReportText.written(" to ".join(ends))
     return estimate_text(times_of(change))
 
 
@@ -205,33 +205,33 @@ SAYS_LITTLE = 10
 """If half of an interval is this multiple of its figure, it says little about the figure."""
 
 
-def figure_text(estimate: Estimate) -> Said:
+def figure_text(estimate: Estimate) -> ReportText:
     """`23.46 ±0.21` for values that cannot be below 0; `194904 ±?` if two repeats are too few."""
     if 0 < estimate.mean * SAYS_LITTLE < half_of(estimate) < math.inf:
-        return Said.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
+        return ReportText.written(f"{significant(estimate.mean, 3)} {UNKNOWN}")
     return estimate_text(estimate)
 
 
-def estimate_text(estimate: Estimate) -> Said:
+def estimate_text(estimate: Estimate) -> ReportText:
     """`23.46 ±0.21`."""
     mean, half = estimate.mean, half_of(estimate)
     if not 0 < half < math.inf:
-        return Said.written(f"{significant(mean, 3)} {'±0' if half <= 0 else UNKNOWN}")
+        return ReportText.written(f"{significant(mean, 3)} {'±0' if half <= 0 else UNKNOWN}")
     places = _places_for(half)
-    return Said.written(f"{mean:.{places}f} ±{half:.{places}f}")
+    return ReportText.written(f"{mean:.{places}f} ±{half:.{places}f}")
 
 
-def repeats_text(count: int) -> Said:
-    return Said("{} repeat{}", Given(count), "" if count == 1 else "s")
+def repeats_text(count: int) -> ReportText:
+    return ReportText("{} repeat{}", Constant(count), "" if count == 1 else "s")
 
 
-def share_text(estimate: Estimate) -> Said:
+def share_text(estimate: Estimate) -> ReportText:
     """A share as percent with half its interval: `26.1 % ±0.3`."""
     half = half_of(estimate) * 100
     if not math.isfinite(half):
-        return Said.written(f"{estimate.mean * 100:.1f} % {UNKNOWN}")
+        return ReportText.written(f"{estimate.mean * 100:.1f} % {UNKNOWN}")
     places = max(1, min(2, _places_for(half))) if half > 0 else 1
-    return Said.written(f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}")
+    return ReportText.written(f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}")
 
 
 def error_text(half: float, places: int) -> str:

@@ -16,11 +16,11 @@ from typing import Literal, Protocol
 from contend.experiment import Level
 from contend.findings import (
     Compared,
+    Constant,
     Contrast,
     Figure,
     Finding,
-    Given,
-    Said,
+    ReportText,
     Study,
     growth_of,
     over_repeats,
@@ -31,13 +31,13 @@ from contend.store import RunRecord
 from contend.why.candidate import per_question
 
 Axis = Literal["table", "level", "column"]
-Place = Figure | Finding | Given | str
+Place = Figure | Finding | Constant | str
 
 
 class SentenceWriter(Protocol):
     """Formats figures, levels and places; the report has it."""
 
-    def say(self, words: str, /, **places: Place) -> Said:
+    def say(self, words: str, /, **places: Place) -> ReportText:
         """Fill `{places}` like `str.format`; a format after the colon chooses the style.
 
         Formats of a figure: none, `share` in percent, `gain` as an increase in percent, `ms` for
@@ -50,9 +50,9 @@ class SentenceWriter(Protocol):
         """
         ...
 
-    def level(self, level: Level) -> Said: ...
+    def level(self, level: Level) -> ReportText: ...
 
-    def axis(self, axis: Axis) -> Said:
+    def axis(self, axis: Axis) -> ReportText:
         """The name of the tables, the levels or the columns of the layout."""
         ...
 
@@ -102,8 +102,8 @@ class Explanation:
     is_answer: the tables are the answer itself, and the short form has them too.
     """
 
-    lead: Said
-    paragraphs: tuple[Said | None, ...]
+    lead: ReportText
+    paragraphs: tuple[ReportText | None, ...]
     tables: Sequence[EvidenceTable]
     refuted_by: str
     certain: bool

@@ -13,7 +13,7 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, wr
 
 from contend.experiment import Factor, Roles
 from contend.experiment.keys import CAUSES as NAMES_IN_FILES
-from contend.findings import Given, Said
+from contend.findings import Constant, ReportText
 from contend.report import Report, build
 from contend.report.model import Answer, CauseText
 from contend.report.why import Writer
@@ -186,13 +186,13 @@ def test_two_levels_are_no_ladder(tmp_path: Path) -> None:
 def test_what_is_said_has_no_place_for_a_bare_number(much: Any) -> None:
     refused = "has a number that is not a finding"
     with pytest.raises(TypeError, match=refused):
-        Said("It is {} faster.", much)
+        ReportText("It is {} faster.", much)
     with pytest.raises(TypeError, match=refused):
-        Said(f"It is {much} faster.")
+        ReportText(f"It is {much} faster.")
     with pytest.raises(TypeError, match="may have a number in it that is not a finding"):
-        Answer(cast(Said, f"It is {much} faster."), ())
+        Answer(cast(ReportText, f"It is {much} faster."), ())
     figure = estimate_text(Estimate(1.34, 1.2, 1.48, 8, 0.95))
-    said = Said("It is {} times as fast, on {} CPUs.", figure, Given(2))
+    said = ReportText("It is {} times as fast, on {} CPUs.", figure, Constant(2))
     assert Answer(said, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
 
 
@@ -203,4 +203,4 @@ def test_a_study_has_no_place_for_a_bare_number_either() -> None:
         writer.say("It is {much} faster.", much=anything)
     with pytest.raises(KeyError, match="much"):
         writer.say("It is {much} faster.")
-    assert writer.say("On {cpus} CPUs.", cpus=Given(2)) == "On 2 CPUs."
+    assert writer.say("On {cpus} CPUs.", cpus=Constant(2)) == "On 2 CPUs."

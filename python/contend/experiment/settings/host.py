@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError
-from contend.experiment.settings.model import Differs, HostWish, Launch, Need, Setting, Values
+from contend.experiment.settings.model import Differs, HostRequest, Launch, Need, Setting, Values
 from contend.experiment.settings.place import CpuWords
 from contend.experiment.settings.values import Choice, Flag, Key, Text, ValueKind, WholeNumber
 from contend.host.placement import cpus as words
@@ -21,7 +21,7 @@ SECTION = "host"
 _CPU = "sys/devices/system/cpu"
 _EACH_CPU = f"{_CPU}/cpu[0-9]*"
 
-Wishes = Callable[[str, Any], list[HostWish]]
+Requests = Callable[[str, Any], list[HostRequest]]
 """The kernel files for a setting's path and value."""
 
 
@@ -29,7 +29,7 @@ Wishes = Callable[[str, Any], list[HostWish]]
 class HostFile(Setting):
     """Its value is written to files of the kernel."""
 
-    wishes: Wishes = lambda _path, _value: []
+    requests: Requests = lambda _path, _value: []
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         del own
@@ -37,7 +37,7 @@ class HostFile(Setting):
 
     def launch(self, cell: Values, launch: Launch) -> None:
         if cell[self.path] is not None:
-            launch.host += self.wishes(self.path, cell[self.path])
+            launch.host += self.requests(self.path, cell[self.path])
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class PageCache(Setting):
 
 
 def _row(
-    name: str, kind: ValueKind, means: str, wishes: Wishes | str, need: Need = Need.NOTHING
+    name: str, kind: ValueKind, means: str, requests: Requests | str, need: Need = Need.NOTHING
 ) -> HostFile:
     """A key, its valid values, its meaning, and its kernel files or a function for them."""
 
-    def plain(path: str, value: Any) -> list[HostWish]:
-        return [HostWish(path, str(wishes), str(int(value) if value is True else value or 0))]
+    def plain(path: str, value: Any) -> list[HostRequest]:
+        return [HostRequest(path, str(requests), str(int(value) if value is True else value or 0))]
 
     return HostFile(
         SECTION,
         Key(name, kind, None, means),
         need=need,
         differs=Differs.HOST,
-        wishes=plain if isinstance(wishes, str) else wishes,
+        requests=plain if isinstance(requests, str) else requests,
     )
 
 
@@ -69,35 +69,35 @@ def _vm(name: str, kind: ValueKind, means: str) -> HostFile:
     return _row(name, kind, f"vm.{name}: {means}", f"proc/sys/vm/{name}")
 
 
-def _boost(path: str, value: bool) -> list[HostWish]:
+def _boost(path: str, value: bool) -> list[HostRequest]:
     """Intel's driver has the opposite value. One of the two files exists, if any."""
     return [
-        HostWish(path, f"{_CPU}/cpufreq/boost", str(int(value)), optional=True),
-        HostWish(path, f"{_CPU}/intel_pstate/no_turbo", str(int(not value)), optional=True),
+        HostRequest(path, f"{_CPU}/cpufreq/boost", str(int(value)), optional=True),
+        HostRequest(path, f"{_CPU}/intel_pstate/no_turbo", str(int(not value)), optional=True),
     ]
 
 
-def _smt(path: str, value: bool) -> list[HostWish]:
+def _smt(path: str, value: bool) -> list[HostRequest]:
     """Turning a CPU off removes it from the sets of the older control groups for good, and moves
     its interrupts to other CPUs."""
     others = ("sys/fs/cgroup/cpuset/**/cpuset.cpus", "proc/irq/[0-9]*/smp_affinity_list")
-    return [HostWish(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
+    return [HostRequest(path, f"{_CPU}/smt/control", "on" if value else "off", others)]
 
 
-def _idle(path: str, most_us: int) -> list[HostWish]:
+def _idle(path: str, most_us: int) -> list[HostRequest]:
     """`?latency>N` stands for the states that take longer to wake up from."""
     states = f"{_EACH_CPU}/cpuidle/state[0-9]*/disable"
     return [
-        HostWish(path, f"{states}?latency>{most_us}", "1", optional=True),
-        HostWish(path, f"{states}?latency<={most_us}", "0", optional=True),
+        HostRequest(path, f"{states}?latency>{most_us}", "1", optional=True),
+        HostRequest(path, f"{states}?latency<={most_us}", "0", optional=True),
     ]
 
 
-def _irq(path: str, value: str) -> list[HostWish]:
+def _irq(path: str, value: str) -> list[HostRequest]:
     """Raises RequestError for CPUs that do not exist."""
     cpus = as_list(words.cpus_of(value, words.layout(), path))
     # Some interrupts take no value, such as a timer's, or a queue's that the kernel itself places.
-    return [HostWish(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
+    return [HostRequest(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
 
 
 _NUMBER = WholeNumber(0, 1 << 40)

@@ -49,7 +49,7 @@ class Differs(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class HostWish:
+class HostRequest:
     """Required content of kernel files while a cell is measured.
 
     Args:
@@ -98,7 +98,7 @@ class Launch:
     placement: Placement = field(default_factory=Placement)
     client: Placement = field(default_factory=Placement)
     threads: dict[str, Placement] = field(default_factory=dict)
-    host: list[HostWish] = field(default_factory=list)
+    host: list[HostRequest] = field(default_factory=list)
     drop_page_cache: bool = False
     neighbour: Spin | None = None
     member_round_trip_s: float | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from contend.experiment import Level
-from contend.findings import Figure, Given, Said, means_of_repeats
+from contend.findings import Constant, Figure, ReportText, means_of_repeats
 from contend.metrics import Metric, Run, metric_of
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
@@ -201,7 +201,7 @@ def _look(evidence: Evidence) -> Explanation | None:
         lead,
         (
             asked(writer, evidence.study.measured),
-            *(Said.joined(" ", said) if said else None for said in of_each),
+            *(ReportText.joined(" ", said) if said else None for said in of_each),
             payoff(writer, places),
         ),
         _tables(writer, places),
@@ -211,7 +211,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     )
 
 
-def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> Said | None:
+def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> ReportText | None:
     """The rows that the study table's lookups use, which the study did not publish. None for other
     workloads."""
     found: dict[str, None] = {}
@@ -234,7 +234,7 @@ def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> Said | None:
     )
 
 
-def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
+def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> ReportText | None:
     """The first open question of the study."""
     why = _why(writer, place, REPEATED, TOOL, "the same queries", "the counts of rows")
     if why is None:
@@ -247,7 +247,7 @@ def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
     )
 
 
-def why_between(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
+def why_between(writer: SentenceWriter, place: WaysInPlace) -> ReportText | None:
     """The second: whether both together lie between the two."""
     first = _why(writer, place, BOTH, TOOL, "counts and queries", "the counts alone")
     second = _why(writer, place, REPEATED, BOTH, "the same queries alone", "counts and queries")
@@ -273,7 +273,7 @@ def _is_less(apart: Figure | None) -> bool:
 
 def _why(
     writer: SentenceWriter, place: WaysInPlace, fast: str, slow: str, fast_name: str, slow_name: str
-) -> Said | None:
+) -> ReportText | None:
     """Which of two ways reads more, and whether that goes with the time."""
     one, other = place.ways.get(fast), place.ways.get(slow)
     if one is None or other is None or one.seconds is None or other.seconds is None:
@@ -318,7 +318,7 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
     )
 
 
-def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
+def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> ReportText | None:
     """Share of the pages not in the pool that did not come from the disk."""
     parts, most = [], 0.0
     for level, way in place.ways.items():
@@ -348,16 +348,16 @@ def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> Said | None:
         f'Was part of "warm" the page cache\'s{place.where}? Of the pages that the queries missed '
         "in the buffer pool, so many came from the page cache of the system and not from the disk: "
         "{parts}.",
-        parts=Said.joined("; ", parts),
+        parts=ReportText.joined("; ", parts),
         at=place.at,
     )
 
 
-def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> Said | None:
+def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> ReportText | None:
     """Where the same queries were done sooner than on a cold server, the warming counted."""
-    sooner: list[Said] = []
-    later: list[Said] = []
-    unsure: list[Said] = []
+    sooner: list[ReportText] = []
+    later: list[ReportText] = []
+    unsure: list[ReportText] = []
     for place in places:
         for level, way in place.ways.items():
             gained = way.gained_s
@@ -371,19 +371,21 @@ def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> Said | None
                 writer.say(words, level=writer.level(level), gained=gained)
             )
     parts = [
-        writer.say(f"The queries were done {word} with {{names}}.", names=Said.joined("; ", names))
+        writer.say(
+            f"The queries were done {word} with {{names}}.", names=ReportText.joined("; ", names)
+        )
         for word, names in (("sooner", sooner), ("later", later))
         if names
     ]
     if unsure:
         rest = len(unsure) - _UNSURE_SHOWN
         words = f"It is not certain of {{names}}{'; and {more} more' if rest > 0 else ''}."
-        names = Said.joined("; ", unsure[:_UNSURE_SHOWN])
-        parts.append(writer.say(words, names=names, more=Given(rest)))
+        names = ReportText.joined("; ", unsure[:_UNSURE_SHOWN])
+        parts.append(writer.say(words, names=names, more=Constant(rest)))
     if not parts:
         return None
-    question = Said("Does warming pay, its own time counted, against a cold server?")
-    return Said.joined(" ", [question, *parts])
+    question = ReportText("Does warming pay, its own time counted, against a cold server?")
+    return ReportText.joined(" ", [question, *parts])
 
 
 def _tables(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> list[EvidenceTable]:

@@ -8,7 +8,7 @@ caches, or memory that belongs to a different processor.
 
 from collections.abc import Sequence
 
-from contend.findings import Figure, Given, Said
+from contend.findings import Constant, Figure, ReportText
 from contend.metrics import DISTURBANCES
 from contend.why.candidate import Candidate
 from contend.why.explain import Evidence, Explanation
@@ -51,7 +51,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     )
 
 
-def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> Said:
+def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> ReportText:
     full = next((one for one in busy if one.mean >= FULL * cpus), None)
     if full is not None:
         return evidence.say(
@@ -59,7 +59,7 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> Said:
             "{full} of {cpus} CPUs busy (n = {full:count}). Every client more waits for its turn, "
             "and the time grows in proportion to their number.",
             full=full,
-            cpus=Given(cpus),
+            cpus=Constant(cpus),
         )
     others = _neighbours(evidence)
     return evidence.say(
@@ -73,8 +73,8 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> Said:
             "locks, storage and the limits of connections."
         ),
         most=max(busy, key=lambda one: one.mean),
-        cpus=Given(cpus),
-        others=Given(100 * others),
+        cpus=Constant(cpus),
+        others=Constant(100 * others),
     )
 
 
@@ -85,7 +85,7 @@ def _neighbours(evidence: Evidence) -> float:
     return sum(shares) / len(shares) if shares else 0.0
 
 
-def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> Said | None:
+def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> ReportText | None:
     ratio = evidence.last_over_first(_COST)
     if ratio is None:
         return None
@@ -116,7 +116,7 @@ def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> Said | None:
     )
 
 
-def _placement(evidence: Evidence) -> Said:
+def _placement(evidence: Evidence) -> ReportText:
     """Whether the study's own answer, placement on memory nodes, can be the answer here."""
     numa = evidence.study.meta.facts.get("numa") or {}
     nodes = numa.get("node_count")
@@ -132,7 +132,7 @@ def _placement(evidence: Evidence) -> Said:
     return evidence.say(
         "On the study's machine with two memory nodes placement was the answer: with 64 clients "
         "16.3 s bound to one node, 27.2 s unbound, 28.7 s interleaved" + here,
-        nodes=Given(nodes or 0),
+        nodes=Constant(nodes or 0),
         how='--set \'server.wrap=["", "numactl --cpunodebind=0 --membind=0", '
         '"numactl --interleave=all"]\' --set \'compare.baseline={ "server.wrap" = "" }\'',
     )

@@ -18,10 +18,10 @@ from typing import Any
 
 from contend.experiment import SCRIPT, Level
 from contend.findings import (
+    Constant,
     Figure,
     Finding,
-    Given,
-    Said,
+    ReportText,
     Study,
     analyses_of,
     over_repeats,
@@ -215,7 +215,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     )
 
 
-def _lead(evidence: Evidence, first: Visits) -> Said:
+def _lead(evidence: Evidence, first: Visits) -> ReportText:
     columns = len(evidence.study.roles.column_levels)
     over = " over {columns} columns" if columns > 1 else ""
     measured = f"{{gain:gain}} %{over}" if first.gain else "not known yet"
@@ -225,16 +225,16 @@ def _lead(evidence: Evidence, first: Visits) -> Said:
         f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. However many "
         "segments there are, the gain that they alone can bring ends at 1/share - 1 = "
         f"{{ceiling:gain}} %; what was measured there is {measured}.",
-        segments=Given(len(first.shares)),
-        even=Given(100 / len(first.shares)),
+        segments=Constant(len(first.shares)),
+        even=Constant(100 / len(first.shares)),
         hottest=first.hottest,
         ceiling=first.ceiling,
-        columns=Given(columns),
+        columns=Constant(columns),
         gain=first.gain or "",
     )
 
 
-def requests(evidence: Evidence) -> Said | None:
+def requests(evidence: Evidence) -> ReportText | None:
     """The key cache requests per point, over all runs, and whether they match the depth of the
     index. None if the runs did not ask for points."""
     by_rows: dict[int | None, list[RunRecord]] = defaultdict(list)
@@ -248,17 +248,17 @@ def requests(evidence: Evidence) -> Said | None:
         if counted is not None:
             figure = evidence.as_figure(metric, {}, None, counted)
             said.append(_as_expected(evidence, rows, figure))
-    return Said.joined(" ", said) if said else None
+    return ReportText.joined(" ", said) if said else None
 
 
-def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Said:
+def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> ReportText:
     made = "A point makes {counted} requests to the key cache (n = {counted:n})"
     if rows is None:
         return evidence.say(
             f"{made}. How many to expect is only known of the study's own table, asked for fewer "
             "than {below} points a query.",
             counted=counted,
-            below=Given(POINTS_BELOW),
+            below=Constant(POINTS_BELOW),
         )
     levels = levels_of(rows)
     why = (
@@ -281,13 +281,13 @@ def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Said:
         words,
         counted=counted,
         rows=format_count(rows),
-        expected=Given(WALKS * levels),
-        levels=Given(levels),
-        walks=Given(WALKS),
+        expected=Constant(WALKS * levels),
+        levels=Constant(levels),
+        walks=Constant(WALKS),
     )
 
 
-def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
+def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> ReportText:
     listed = (evidence.say("{it:percent}", it=one) for _, one in visits[0].shares[:_LISTED])
     text = "The most visited segments have {listed} % of the visits."
     # The ceiling is measured too: only a gain beyond its interval is above it.
@@ -306,10 +306,10 @@ def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> Said:
         )
     else:
         text = f"{text} No gain lies certainly above its ceiling."
-    return evidence.say(text, listed=Said.joined(", ", listed), best=above)
+    return evidence.say(text, listed=ReportText.joined(", ", listed), best=above)
 
 
-def _waits(evidence: Evidence, first: Visits) -> Said | None:
+def _waits(evidence: Evidence, first: Visits) -> ReportText | None:
     """A model server's counts of its locks, at the gain that is most certain to be large."""
     if first.best is None:
         return None
@@ -332,7 +332,7 @@ def _waits(evidence: Evidence, first: Visits) -> Said | None:
     )
 
 
-def _warmth(evidence: Evidence) -> Said:
+def _warmth(evidence: Evidence) -> ReportText:
     found = evidence.figures("key_misses_per_query")
     if not found:
         return evidence.say(
@@ -353,7 +353,7 @@ def _warmth(evidence: Evidence) -> Said:
     )
 
 
-def _switches(evidence: Evidence) -> Said | None:
+def _switches(evidence: Evidence) -> ReportText | None:
     """The explanation predicts fewer context switches at every level, as a whole. A certain
     increase at any level refutes it."""
     study = evidence.study
@@ -387,7 +387,7 @@ def _switches(evidence: Evidence) -> Said | None:
         "It expects {subject} to be lower, {verdict}: {found}.",
         subject=metric.subject,
         verdict=verdict,
-        found=Said.joined("; ", each),
+        found=ReportText.joined("; ", each),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rules of the house that no linter knows: banned calls, file sizes, words, versions, licences."""
+"""Rules of the repository that no linter knows: banned calls, file sizes, words, versions, licences."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_no_file_grows_past_the_limit() -> None:
 def test_no_file_says(pattern: str, what: str) -> None:
     wrong = []
     for path in tracked_files():
-        if path.suffix in {".png", ".gz", ".lock", ".bin"} or "tests/house" in str(path):
+        if path.suffix in {".png", ".gz", ".lock", ".bin"} or "tests/repo" in str(path):
             continue
         text = (ROOT / path).read_bytes().decode("utf-8", "replace")
         wrong += lines_matching(path, text, pattern)

@@ -1,4 +1,4 @@
-"""What the house tests read: the files git tracks or would track, and who imports whom."""
+"""What the repository tests read: the files git tracks or would track, and who imports whom."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Constant:
     """A number that was not measured here: of the machine, of the plan, or of a rule."""
 
     value: float
@@ -17,19 +17,19 @@ class Given:
         return format(self.value, how or "g")
 
 
-class Said(str):
-    """Printed text: `Said("{} is {} slower", name, size)`.
+class ReportText(str):
+    """Printed text: `ReportText("{} is {} slower", name, size)`.
 
-    A placeholder takes a `Said`, a number that is `Given`, or a word without a number.
+    A placeholder takes a `ReportText`, a number that is `Constant`, or a word without a number.
     `sections.words` formats the figures of findings and the names of levels.
 
     Raises:
         TypeError: a placeholder would hold a bare number, or the text contains one.
     """
 
-    def __new__(cls, words: str, *places: Said | Given | str) -> Said:
+    def __new__(cls, words: str, *places: ReportText | Constant | str) -> ReportText:
         for one in (words, *places):
-            if not isinstance(one, Said | Given) and (
+            if not isinstance(one, ReportText | Constant) and (
                 not isinstance(one, str) or re.search(r"\d", re.sub(r"{[^}]*}", "", one))
             ):
                 raise TypeError(
@@ -39,11 +39,11 @@ class Said(str):
         return cls.written(words.format(*places) if places else words)
 
     @classmethod
-    def written(cls, text: str) -> Said:
+    def written(cls, text: str) -> ReportText:
         """A name, or a figure with its interval, unchanged."""
         return super().__new__(cls, text)
 
     @classmethod
-    def joined(cls, between: str, parts: Iterable[Said]) -> Said:
+    def joined(cls, between: str, parts: Iterable[ReportText]) -> ReportText:
         """Several as one."""
         return cls.written(between.join(parts))
