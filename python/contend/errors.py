@@ -107,7 +107,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     if close is not None:
         return f'Did you mean "{close}"?'
     if 0 < len(known) <= 12:
-        return f"Known are {', '.join(known)}."
+        return f"Known: {', '.join(known)}."
     return None
 
 
@@ -267,7 +267,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
     if not _seen.is_told:
         _seen.is_told = True
-        _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
+        _say(f"cleaning up before stopping; a third signal limits each step to {LIMIT_S:g} s")
     if _seen.signals >= ENOUGH and not _seen.is_limited:
         _seen.is_limited = True
         # Only now: until then the alarm may belong to other code.
@@ -282,7 +282,7 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _say(words: str) -> None:
+def _say(text: str) -> None:
     # Directly to the descriptor: the signal may interrupt the writing of a line.
     with contextlib.suppress(OSError):
-        os.write(2, f"contend: {words}\n".encode())
+        os.write(2, f"contend: {text}\n".encode())

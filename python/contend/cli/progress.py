@@ -46,11 +46,11 @@ class Clock:
         self._planned_s = began.load_s / max(1, began.total)
         self._at_most = began.at_most
         self._ends_s: list[float] = []
-        self._told: tuple[float, float] | None = None
+        self._reported: tuple[float, float] | None = None
 
     def run_began(self, event: events.RunBegan) -> None:
         if event.left_s is not None:
-            self._told = event.left_s, time.monotonic()
+            self._reported = event.left_s, time.monotonic()
 
     def run_ended(self, record: RunRecord) -> None:
         self._left -= 1
@@ -64,8 +64,8 @@ class Clock:
 
     @property
     def left_s(self) -> float:
-        if self._told is not None:
-            left_s, at_s = self._told
+        if self._reported is not None:
+            left_s, at_s = self._reported
             return max(0.0, left_s - (time.monotonic() - at_s))
         if not self._ends_s:
             return self._planned_s * self._left
@@ -120,7 +120,7 @@ class PlainDisplay:
                 self._total = event.total
                 self._clock = Clock(event)
                 self._said_s = time.monotonic()
-                self._say(f"{event.total - event.ended} runs to make in {event.folder}")
+                self._say(f"{event.total - event.ended} runs to do in {event.folder}")
             case events.RunBegan():
                 if self._ended and self._ended[-1].repeat != event.repeat:
                     self._say_repeat()
@@ -146,7 +146,7 @@ class PlainDisplay:
         if not ended:
             return
         rates = sorted(record.done["qps"] for record in ended if record.done is not None)
-        slowest, fastest = (_in_words(rate) for rate in (rates[0], rates[-1]))
+        slowest, fastest = (_rate_text(rate) for rate in (rates[0], rates[-1]))
         pace = fastest if slowest == fastest else f"{slowest} to {fastest}"
         last = ended[-1]
         self._say_runs(last, f"repeat {last.repeat}: {pace} q/s{_marks(ended)}")
@@ -194,7 +194,7 @@ class LiveDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop moving while the user is asked something."""
+        """Stop moving while a question waits for its answer."""
         self._progress.stop()
         yield
         self._progress.start()
@@ -222,8 +222,8 @@ class LiveDisplay:
                 self._run_ended(event)
                 if record.status != "ok":
                     message = (record.error or {}).get("message", "")
-                    said = f"run {record.run} ({label(record.cell)}) {record.status}: {message}"
-                    self._progress.console.print(one_line(said))
+                    text = f"run {record.run} ({label(record.cell)}) {record.status}: {message}"
+                    self._progress.console.print(one_line(text))
 
     def _show_step(self, event: events.StepProgress) -> None:
         if self._step is None:
@@ -273,10 +273,10 @@ def _outcome(record: RunRecord) -> str:
         return f"{record.status}: {(record.error or {}).get('message', '')}"
     seconds = metric_of(SECONDS).value(record)
     took = f"{seconds:.3g} s, " if seconds is not None else ""
-    return f"{took}{_in_words(record.done['qps'])} q/s{_marks([record])}"
+    return f"{took}{_rate_text(record.done['qps'])} q/s{_marks([record])}"
 
 
-def _in_words(qps: float) -> str:
+def _rate_text(qps: float) -> str:
     return f"{qps:,.0f}" if qps >= 100 else format_count(qps)
 
 

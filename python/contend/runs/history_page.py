@@ -64,12 +64,12 @@ def _chart(history: History, one: Series) -> Chart:
     y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     place: dict[str, Any] = {"x": {**x, "scale": {"nice": False}}, "y": y}
     interval = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    told = {"description": {"field": "said", "type": "nominal"}}
+    described = {"description": {"field": "said", "type": "nominal"}}
     target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "aria": True}
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.4}, "encoding": interval},
         {"mark": {"type": "point", "filled": True, "size": DOT}, "encoding": place},
-        {"mark": target, "encoding": {**place, **told}},
+        {"mark": target, "encoding": {**place, **described}},
     ]
     if rules := [{"run": found.run + 0.5} for found in history.breaks]:
         rule = {"type": "rule", "strokeDash": [4, 3]}
@@ -78,8 +78,8 @@ def _chart(history: History, one: Series) -> Chart:
         id=slug(f"over time {name}"),
         kind="Over time",
         label=name,
-        caption="A point a run with the interval of its own repeats; a dashed line at each change.",
-        alt=f"{name}: {unit} against runs in their order.",
+        caption="One point per run with the interval of its repeats; dashed lines mark changes.",
+        alt=f"{name}: {unit} by run, oldest first.",
         spec=frame(name, [_row(history, one, at) for at in range(len(one.points))], layers),
     )
 
@@ -93,5 +93,5 @@ def _row(history: History, one: Series, at: int) -> dict[str, Any]:
         values = [(value - 1) * 100 for value in values]
     value, low, high = values
     began = history_text.when(run.began)
-    said = f"run: {run.name}; began: {began}; value: {significant(value, 4)}"
-    return {"run": point.run + 1, "value": value, "low": low, "high": high, "said": said}
+    text = f"run: {run.name}; began: {began}; value: {significant(value, 4)}"
+    return {"run": point.run + 1, "value": value, "low": low, "high": high, "said": text}

@@ -63,7 +63,7 @@ def test_segments_are_the_cheapest_there_are() -> None:
 def test_steps_that_last_are_found_where_they_are(lengths: tuple[int, ...]) -> None:
     wanted = list(itertools.accumulate(lengths))[:-1]
     found = change_points([series(steps(1, *lengths, size=0.1))], 0.02)
-    assert [point.at for point in found if point.told] == wanted
+    assert [point.at for point in found if point.is_reported] == wanted
 
 
 def test_equal_values_do_not_change() -> None:
@@ -83,7 +83,7 @@ def test_what_is_kept_leaves_enough_runs_everywhere(places: set[int], seed: int)
 @given(st.integers(0, 2**32 - 1), st.integers(8, 30), st.integers(8, 30))
 def test_a_step_of_ten_sigma_is_told_from_eight_runs_on(seed: int, before: int, after: int) -> None:
     found = change_points([series(steps(seed, before, after, size=0.1))], 0.02)
-    (point,) = [one for one in found if one.told and abs(one.at - before) <= 1]
+    (point,) = [one for one in found if one.is_reported and abs(one.at - before) <= 1]
     assert point.finding is not None
     assert point.finding.word == "faster"
     assert point.finding.contrast.units == "runs"
@@ -93,14 +93,14 @@ def test_a_step_of_ten_sigma_is_told_from_eight_runs_on(seed: int, before: int, 
 def test_seven_runs_are_too_few_however_large_the_step() -> None:
     for before, after in ((7, 30), (30, 7), (SEEN_MIN, 5)):
         (point,) = change_points([series(steps(1, before, after, size=1.0))], 0.02)
-        assert point.finding is None and not point.told
+        assert point.finding is None and not point.is_reported
         assert point.runs_a_side == (before, after)
 
 
 def test_an_outlier_beside_a_step_does_not_hide_it() -> None:
     values = steps(2, 30, 30, size=0.2)
     values[26] += 0.3
-    told = [point for point in change_points([series(values)], 0.02) if point.told]
+    reported = [point for point in change_points([series(values)], 0.02) if point.is_reported]
     (point,) = told
     assert abs(point.at - 30) <= NEAR and (point.first, point.last) == (0, 60)
 
