@@ -79,7 +79,7 @@ def test_compare_published(transcript: Say) -> None:
     write("new", 1.2, 3.7, 20)
     transcript("compare", "old", "published:pitbull")
     transcript("compare", "old", "new", "published:perro", "--html", "page.html")
-    assert "perro, published" in Path("page.html").read_text()
+    assert "published perro" in Path("page.html").read_text()
     for words in (
         ["old", "published:pitbul"],
         ["published:pitbull", "old"],

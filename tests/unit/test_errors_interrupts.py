@@ -84,7 +84,7 @@ def test_who_insists_waits_for_a_limit_and_the_next_step_is_tried(
                 signal.raise_signal(signal.SIGINT)
             time.sleep(60)
             raise AssertionError("it was let sleep")
-    assert capfd.readouterr().err.count("cleaning up before it stops") == 1
+    assert capfd.readouterr().err.count("cleaning up") == 1
 
 
 def test_what_is_ignored_stays_ignored() -> None:

@@ -167,7 +167,8 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-refused",
         action="store_true",
-        help="skip statements that reach beyond the dump's own database, and lines that are program messages",
+        help="skip statements that reach beyond the dump's own database, and lines that are "
+        "program messages",
     )
     parser.add_argument(
         "--replace", action="store_true", help="replace an imported dump of the same name"

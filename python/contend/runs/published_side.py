@@ -134,8 +134,8 @@ def _place(cell: Mapping[str, Level]) -> str:
 
 
 NO_VERDICT = (
-    "Published figures are single runs on a different machine, without intervals. Compare direction "
-    "and shape, not numbers; there is no verdict."
+    "Published figures are single runs on a different machine, without intervals. Compare "
+    "direction and shape, not numbers; there is no verdict."
 )
 
 

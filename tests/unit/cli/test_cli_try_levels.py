@@ -59,15 +59,15 @@ def test_whatever_is_typed_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no option with values"),
-        ("sort_buffer_size", "no option with values"),
+        ("", "has no values"),
+        ("sort_buffer_size", "has no values"),
         ("=1,2", "not the name of a server option"),
         ("1=1,2", "not the name of a server option"),
         ("a=", "an empty level"),
         ("a=1,", "an empty level"),
         ("a=1,,2", "an empty level"),
-        ("a='1,2", "a ' that nothing closes"),
-        ("a='1'2,3", "'2' after a level in quotes"),
+        ("a='1,2", "an unclosed '"),
+        ("a='1'2,3", "'2' after a quoted level"),
     ],
 )
 def test_what_cannot_be_parted_is_refused(text: str, words: str) -> None:

@@ -141,7 +141,8 @@ def test_a_folder_that_is_written_now_is_left_out_and_told(tmp_path: Path) -> No
     with RunFolder.open(paths[1], write=True):
         history = build([str(tmp_path)])
     assert [run.name for run in history.runs] == ["run-01", "run-03"]
-    assert f"a lab writes to it now (pid {os.getpid()})" in history.notices[0]
+    assert "run-02 is left out" in history.notices[0]
+    assert f"(pid {os.getpid()})" in history.notices[0]
 
 
 def test_a_newer_folder_is_refused_if_it_is_named_and_left_out_if_it_is_found(

@@ -101,7 +101,7 @@ def test_an_outlier_beside_a_step_does_not_hide_it() -> None:
     values = steps(2, 30, 30, size=0.2)
     values[26] += 0.3
     reported = [point for point in change_points([series(values)], 0.02) if point.is_reported]
-    (point,) = told
+    (point,) = reported
     assert abs(point.at - 30) <= NEAR and (point.first, point.last) == (0, 60)
 
 

@@ -90,7 +90,7 @@ def test_a_path_leads_nowhere_but_to_a_run(folder: Path, path: str) -> None:
         ("/run/run-02", ['id="answer"']),
         (
             "/compare?run=run-01&run=run-03",
-            ["not measured in turn", "of the gain of run-03", "What each says for itself"],
+            ["not interleaved", "the gain of run-03", "Each run by itself"],
         ),
         ("/history?experiment=segmented-key-cache", ["3 runs", "Too few runs"]),
     ],
@@ -107,7 +107,7 @@ def test_two_that_cannot_be_compared_are_shown_side_by_side(tmp_path: Path) -> N
     shutil.copytree(path, tmp_path / "copy")
     answer = ask(tmp_path, "/compare?run=run-01&run=copy")
     assert answer.status == 200 and "run-01 and copy are the same run" in answer.text
-    assert "What each says for itself" in answer.text
+    assert "Each run by itself" in answer.text
 
 
 def test_a_list_reads_again_only_what_has_changed(
