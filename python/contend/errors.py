@@ -6,7 +6,7 @@ Every error that a user can meet is a ContendError; any other exception is a bug
     ├─ RequestError   the request was wrong   exit 2
     └─ WorkError      the work failed         exit 1
 
-Rooms derive their own classes from these, so that a caller can catch one kind.
+Each package derives its own classes from these, so that a caller can catch one kind.
 
 Ctrl-C, SIGTERM and SIGHUP: the first one ends the work. contend then stops its servers and reverts
 its changes, each within a time limit of its own. Further signals during that are noted but not
@@ -190,14 +190,14 @@ class _Seen:
         is_raised: the work is ending.
         is_limited: the alarm is set.
         alarm: the previous handler of the alarm.
-        is_told: the user knows why the end takes a moment.
+        is_announced: the user knows why the end takes a moment.
     """
 
     signals: int = 0
     shields: int = 0
     is_raised: bool = False
     is_limited: bool = False
-    is_told: bool = False
+    is_announced: bool = False
     alarm: Any = None
 
 
@@ -265,8 +265,8 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
     _seen.signals += 1
     if _is_due(_seen):
         raise KeyboardInterrupt
-    if not _seen.is_told:
-        _seen.is_told = True
+    if not _seen.is_announced:
+        _seen.is_announced = True
         _say(f"cleaning up before stopping; a third signal limits each step to {LIMIT_S:g} s")
     if _seen.signals >= ENOUGH and not _seen.is_limited:
         _seen.is_limited = True

@@ -25,7 +25,7 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
         assert files.is_locked(path)
 
 
-def test_who_waits_is_told_and_gets_it_when_the_holder_is_gone(tmp_path: Path) -> None:
+def test_a_waiter_gets_the_lock_when_the_holder_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     held = files.lock(path)
     told: list[str] = []
@@ -38,7 +38,7 @@ def test_who_waits_is_told_and_gets_it_when_the_holder_is_gone(tmp_path: Path) -
         assert told == ["waits"]
 
 
-def test_a_lock_on_a_file_that_its_holder_removed_is_taken_anew(tmp_path: Path) -> None:
+def test_a_lock_on_a_removed_file_is_taken_again(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     held = files.lock(path)
 

@@ -19,7 +19,7 @@ from contend.files import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
-from contend.load import calibration as room
+from contend.load import calibration as calibrator
 from contend.load.calibration import CAREFUL, Extent, folder_of, path_of
 from contend.load.ceilings import (
     FIGURES,
@@ -87,16 +87,16 @@ def _calibrate(args: argparse.Namespace) -> int:
     program, cache = find_program(), default_cache()
     if args.show:
         _refuse(args, _ONLY_MEASURED, "--show", "Leave one of them out: --show measures nothing.")
-        calibration = room.stored(program, cache)
+        calibration = calibrator.stored(program, cache)
         _print(calibration, calibration.ceilings.values(), cache, as_json=args.json)
         return 0
     shapes, effort = _shapes(args, program), _effort(args)
     with display_on(console(stderr=True)) as display:
-        before = room.writable(program, cache, lambda text: display(Notice(text)))
+        before = calibrator.writable(program, cache, lambda text: display(Notice(text)))
         about = format_duration(len(shapes) * effort.seconds)
         display(Notice(f"calibrating contend-load for {len(shapes)} kinds of load: about {about}"))
-        with room.watched() as disturbances:
-            ceilings = room.calibrate(
+        with calibrator.watched() as disturbances:
+            ceilings = calibrator.calibrate(
                 shapes,
                 program,
                 effort,
@@ -104,11 +104,11 @@ def _calibrate(args: argparse.Namespace) -> int:
                     StepProgress("calibrating contend-load", done, total, "rounds")
                 ),
             )
-        room.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
+        calibrator.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
         if disturbances:
             causes = "; ".join(disturbances)
             display(Notice(f"{causes}: calibrate again when the host is quiet"))
-        room.keep(ceilings, before, cache, lambda text: display(Notice(text)))
+        calibrator.keep(ceilings, before, cache, lambda text: display(Notice(text)))
     _print(before, ceilings, cache, as_json=args.json)
     return 0
 

@@ -67,7 +67,7 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         for line in lines_of_sides(report):
             say(line)
-    return end_gate(args, report.gate, (report.carries,))
+    return end_gate(args, report.gate, (report.caveat,))
 
 
 def _limit(text: str | None) -> float | None:

@@ -43,10 +43,10 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     dropping = actions.add_parser(
         "drop", help="remove a kept dataset, or contend's tables on a server"
     )
-    what = dropping.add_mutually_exclusive_group(required=True)
-    what.add_argument("key", metavar="KEY", nargs="?", help="key from `contend data list`")
-    what.add_argument("--all", action="store_true", help="all kept datasets")
-    what.add_argument(
+    target = dropping.add_mutually_exclusive_group(required=True)
+    target.add_argument("key", metavar="KEY", nargs="?", help="key from `contend data list`")
+    target.add_argument("--all", action="store_true", help="all kept datasets")
+    target.add_argument(
         "--server",
         metavar="DSN",
         help="contend's tables in this database, such as mysql://user@host/database; they are "
@@ -224,8 +224,8 @@ def _show(imported: Imported, server: str) -> None:
                 f"Events: {contents.events}. They do not run, here or in experiments with these "
                 'data, unless [server] options have event_scheduler = "ON".'
             )
-        for what, count in contents.left_out.items():
-            say(f"Skipped ({what}): {count}.")
+        for kind, count in contents.left_out.items():
+            say(f"Skipped ({kind}): {count}.")
     say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')
 
 
@@ -258,7 +258,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         say_json({"schema": args.schema, "conditions": checked})
     else:
-        _tell(checked)
+        _print(checked)
     return _code(checked)
 
 
@@ -295,7 +295,7 @@ def _show_run(args: argparse.Namespace) -> int:
         for look in looks:
             settings = ", ".join(f"{path} = {value}" for path, value in look["settings"].items())
             say(f"{look['at']} {_WHEN[look['when']]}{f' ({settings})' if settings else ''}")
-            _tell(look["conditions"])
+            _print(look["conditions"])
     return max(_code(look["conditions"]) for look in looks)
 
 
@@ -306,7 +306,7 @@ _WHEN = {
 }
 
 
-def _tell(checked: Sequence[Checked]) -> None:
+def _print(checked: Sequence[Checked]) -> None:
     for line in lines_of(checked):
         say(line)
     done = sum(condition["broken"] is not None for condition in checked)

@@ -31,7 +31,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
         "--if-not-certain",
         choices=tuple(_UNCERTAIN),
         default="4",
-        help="exit code of an inconclusive gate: 4, pass (0) or fail (3)",
+        help="exit code if the gate is not certain: 4, pass (0) or fail (3)",
     )
     group.add_argument(
         "--junit",

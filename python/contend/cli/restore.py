@@ -46,7 +46,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
         "changes to this host. Nothing is measured or loaded."
     )
     parser.add_argument(
-        "what",
+        "target",
         metavar="DSN|DIR|host",
         nargs="?",
         help="only this server, the servers of this run folder, or this host (default: all "
@@ -86,9 +86,13 @@ def _restore(args: argparse.Namespace) -> int:
 def _restored(args: argparse.Namespace) -> int:
     folder: Path = args.journal if args.journal is not None else default_folder()
     errors: list[ContendError] = []
-    dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
+    dsn = (
+        Dsn.parse(args.target).complete()
+        if args.target is not None and is_dsn(args.target)
+        else None
+    )
     is_empty = True
-    for path, server, by in _journals(folder, args.what, dsn, errors):
+    for path, server, by in _journals(folder, args.target, dsn, errors):
         if is_host(server) and server != this_host():
             remark(f"changes are recorded for {server}, this is {this_host()}: restore them there")
             continue
@@ -98,26 +102,26 @@ def _restored(args: argparse.Namespace) -> int:
                     is_empty = False
                     if by is None and not is_host(server):
                         by = _AskedOnce(Dsn.parse(server))
-                    _one(journal, by, args)
+                    _restore_one(journal, by, args)
         except ServerInUse as error:
-            if args.what is not None:
+            if args.target is not None:
                 raise
             remark(error.message)
         except ContendError as error:
             errors.append(error)
-    if args.what in (None, HOST) and not (args.dry_run or args.forget):
+    if args.target in (None, HOST) and not (args.dry_run or args.forget):
         for group in remove_left_over():
             is_empty = False
             say(f"removed: {group}, a control group that an earlier command left")
     if errors:
         raise _together(errors)
     if is_empty:
-        where = this_host() if args.what == HOST else dsn
+        where = this_host() if args.target == HOST else dsn
         say(f"nothing to revert{f' on {where}' if where is not None else ''}.")
     return 0
 
 
-def _one(journal: Journal, server: ExistingServer | None, args: argparse.Namespace) -> None:
+def _restore_one(journal: Journal, server: ExistingServer | None, args: argparse.Namespace) -> None:
     """`server` of None is the host."""
     if args.dry_run or args.forget:
         does = "would be reverted" if args.dry_run else "forgotten"

@@ -427,7 +427,7 @@ def _running(
         _revert_earlier_changes(server, args, display)
     equipment = borrowed_equipment(
         servers,
-        confirm=lambda question: _asked(question, args.yes, display),
+        confirm=lambda question: _confirmed(question, args.yes, display),
         experiment=experiment,
         members=cluster,
         **common,
@@ -443,7 +443,7 @@ def _revert_earlier_changes(
     """Revert changes of an earlier command; without asking if that was this run."""
 
     def agreed(question: str) -> bool:
-        return _asked(question, args.yes, display)
+        return _confirmed(question, args.yes, display)
 
     with Journal.of_server(default_folder(), server) as journal:
         first = always if args.resume is not None else agreed
@@ -459,14 +459,14 @@ def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> Se
     try:
         return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
-        asked_for = wanted if wanted is not None else KINDS[name].wanted if name in KINDS else name
-        asked = debian.parse_wanted(asked_for)
-        question = f"There is no {asked_for} server on this machine. Download one, without root?"
-        if (name in PROGRAMS and asked.kind != name) or not _asked(question, yes, display):
+        source = wanted if wanted is not None else KINDS[name].wanted if name in KINDS else name
+        package = debian.parse_wanted(source)
+        question = f"There is no {source} server on this machine. Download one, without root?"
+        if (name in PROGRAMS and package.kind != name) or not _confirmed(question, yes, display):
             raise
-    display(Notice(f"downloading {asked_for} from this machine's Debian mirror"))
+    display(Notice(f"downloading {source} from this machine's Debian mirror"))
     return debian.get(
-        asked.kind, asked.suite, extras=asked.extras, on_progress=_each_step_once(display)
+        package.kind, package.suite, extras=package.extras, on_progress=_each_step_once(display)
     )
 
 
@@ -495,7 +495,7 @@ def _choice(binary: ServerBinary, *, named: bool) -> str:
     return f"{text}; others for `--server`: {', '.join(others)}" if others else text
 
 
-def _asked(question: str, yes: bool, display: Display) -> bool:
+def _confirmed(question: str, yes: bool, display: Display) -> bool:
     with display.paused():
         return confirmed(question, yes=yes)
 

@@ -37,7 +37,7 @@ def render(history: History) -> str:
     return filled(
         "history.html.j2",
         history=history,
-        words=history_text,
+        texts=history_text,
         charts=charts,
         drawings={one.id: Markup(images.compact(images.svg(one))) for one in charts},
         without_charts="" if images.can_draw() else images.WITHOUT_CHARTS,
@@ -64,12 +64,12 @@ def _chart(history: History, one: Series) -> Chart:
     y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     place: dict[str, Any] = {"x": {**x, "scale": {"nice": False}}, "y": y}
     interval = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    described = {"description": {"field": "said", "type": "nominal"}}
+    told = {"description": {"field": "said", "type": "nominal"}}
     target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "aria": True}
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.4}, "encoding": interval},
         {"mark": {"type": "point", "filled": True, "size": DOT}, "encoding": place},
-        {"mark": target, "encoding": {**place, **described}},
+        {"mark": target, "encoding": {**place, **told}},
     ]
     if rules := [{"run": found.run + 0.5} for found in history.breaks]:
         rule = {"type": "rule", "strokeDash": [4, 3]}
@@ -93,5 +93,5 @@ def _row(history: History, one: Series, at: int) -> dict[str, Any]:
         values = [(value - 1) * 100 for value in values]
     value, low, high = values
     began = history_text.when(run.began)
-    text = f"run: {run.name}; began: {began}; value: {significant(value, 4)}"
-    return {"run": point.run + 1, "value": value, "low": low, "high": high, "said": text}
+    said = f"run: {run.name}; began: {began}; value: {significant(value, 4)}"
+    return {"run": point.run + 1, "value": value, "low": low, "high": high, "said": said}

@@ -54,9 +54,9 @@ def series_name(history: History, one: Series) -> str:
     else:
         names = naming_in(history.runs[-1].study)
         assert one.level is not None and one.over is not None
-        what = "change" if one.metric.less_is_better else "gain"
+        noun = "change" if one.metric.less_is_better else "gain"
         of = "" if is_throughput else f" in {one.metric.title}"
-        head = f"{what} of {names.level(one.level)} over {names.level(one.over)}{of}"
+        head = f"{noun} of {names.level(one.level)} over {names.level(one.over)}{of}"
         if not at and any(other.kind == "gain" and other.cell for other in history.series):
             return f"{head}, all cells"
     return f"{head}, {at}" if at else head

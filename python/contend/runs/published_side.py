@@ -37,7 +37,7 @@ class PublishedCell:
     value: float
 
     @property
-    def lies(self) -> str:
+    def position(self) -> str:
         if self.value > self.high:
             return "above"
         return "below" if self.value < self.low else "within"
@@ -48,7 +48,7 @@ class PublishedSide:
     name: str
     machine: str
     source: str
-    what: str
+    quantity: str
     sentence: ReportText
     rows: tuple[PublishedCell, ...]
 
@@ -75,15 +75,20 @@ def published_side(study: Study, name: str) -> PublishedSide:
             f"no cell of the first run has published figures of {name}",
             hint="They are for different levels, or for a metric that this run lacks.",
         )
-    what = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
+    quantity = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
     return PublishedSide(
-        name, published.machine, published.source, f"{metric.title}, {what}", _sentence(rows), rows
+        name,
+        published.machine,
+        published.source,
+        f"{metric.title}, {quantity}",
+        _sentence(rows),
+        rows,
     )
 
 
 def _sentence(rows: Sequence[PublishedCell]) -> ReportText:
     total, places = len(rows), ("within", "above", "below")
-    counts = {place: sum(row.lies == place for row in rows) for place in places}
+    counts = {place: sum(row.position == place for row in rows) for place in places}
     parts = [
         ReportText(
             "{} the measured interval in {} of {} cells", place, Constant(count), Constant(total)
@@ -145,11 +150,11 @@ def published_lines(side: PublishedSide) -> list[str]:
     ours = max(len(row.ours) for row in side.rows)
     return [
         f"Compared with published {side.name}: {side.machine} ({side.source})",
-        f"{side.what}. {side.sentence}",
+        f"{side.quantity}. {side.sentence}",
         "",
         *(
             f"  {row.place.ljust(places)}  {row.ours.ljust(ours)}  {row.theirs} published, "
-            f"{row.lies}"
+            f"{row.position}"
             for row in side.rows
         ),
         "",
@@ -161,7 +166,7 @@ def published_json(side: PublishedSide) -> dict[str, Any]:
         "name": side.name,
         "machine": side.machine,
         "source": side.source,
-        "what": side.what,
+        "what": side.quantity,
         "sentence": side.sentence,
         "cells": [
             {
@@ -169,7 +174,7 @@ def published_json(side: PublishedSide) -> dict[str, Any]:
                 "low": finite(row.low),
                 "high": finite(row.high),
                 "published": row.value,
-                "lies": row.lies,
+                "lies": row.position,
             }
             for row in side.rows
         ],

@@ -38,7 +38,7 @@ class SideTable:
     name: str
     sentence: str
     rows: tuple[Row, ...]
-    turn: str
+    reversal: str
     differences: tuple[DifferenceRow, ...]
 
 
@@ -51,8 +51,8 @@ class SidesReport:
 
     title: str
     first: str
-    what: str
-    carries: str
+    quantity: str
+    caveat: str
     units: str
     tables: tuple[SideTable, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -83,14 +83,14 @@ def report_of_sides(
     if len(sides) == 1:
         return SidesReport(title, first, "published figures", NO_VERDICT, units, published=theirs)
     found = compare_sides(sides, margin=limit)
-    what = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
+    quantity = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
     tables = tuple(_table(side, sides[0], found) for side in sides[1:])
     gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
     return SidesReport(
         title=title,
         first=first,
-        what=f"{found.metric.title}, {what}",
-        carries=_carries(tables, by_gains=found.by_gains),
+        quantity=f"{found.metric.title}, {quantity}",
+        caveat=_caveat(tables, by_gains=found.by_gains),
         units=units,
         tables=tables,
         left_out=found.left_out,
@@ -108,7 +108,7 @@ def _table(side: RunSide, first: RunSide, compared: SidesCompared) -> SideTable:
         side.name,
         _sentence(side.name, first.name, compared, findings),
         rows,
-        _turn(side.name, first.name, rows),
+        _reversal(side.name, first.name, rows),
         differences_between(first.studies[0], side.studies[0]),
     )
 
@@ -133,7 +133,7 @@ def _sentence(
     return f"Compared with {first}, no change of {subject} is certain."
 
 
-def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
+def _reversal(name: str, first: str, rows: Sequence[Row]) -> str:
     """Where the order reverses along the cells: by the certain results, else by the estimates."""
     found = [(place, one) for place, one in rows if one is not None]
     signs = [(place, one.change.ratio > 1) for place, one in found if one.is_certain]
@@ -152,7 +152,7 @@ def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
     return f"The order of {name} and {first} reverses {', '.join(turns[:_FEW])}{more}{certainty}."
 
 
-def _carries(tables: Sequence[SideTable], *, by_gains: bool) -> str:
+def _caveat(tables: Sequence[SideTable], *, by_gains: bool) -> str:
     """The sides that were not interleaved, and the consequence."""
     hosts = any(one.about == "host" for table in tables for one in table.differences)
     of = "their hosts and hours" if hosts else "their hours"
@@ -193,11 +193,11 @@ def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple
 
 def lines_of_sides(report: SidesReport) -> Iterator[str]:
     """As a terminal shows it."""
-    yield from (report.title, f"{report.what}; {report.units}", "")
+    yield from (report.title, f"{report.quantity}; {report.units}", "")
     for table in report.tables:
         yield table.sentence
-        if table.turn:
-            yield table.turn
+        if table.reversal:
+            yield table.reversal
         width = max(len(place) for place, _ in table.rows)
         cells = (f"  {place.ljust(width)}  {change_text(one)}" for place, one in table.rows)
         yield from ("", *cells, "")
@@ -211,7 +211,7 @@ def lines_of_sides(report: SidesReport) -> Iterator[str]:
         yield from published_lines(each)
     if report.published and report.tables:
         yield from (NO_VERDICT, "")
-    yield report.carries
+    yield report.caveat
     yield from (f"Not compared: {text}." for text in report.left_out)
     if report.gate is not None:
         yield from (report.detectable, report.gate.line)
@@ -246,8 +246,8 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
     document: dict[str, Any] = {
         "title": report.title,
         "first": report.first,
-        "what": report.what,
-        "carries": report.carries,
+        "what": report.quantity,
+        "carries": report.caveat,
         "not_compared": list(report.left_out),
     }
     if report.published:
@@ -256,7 +256,7 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
         {
             "name": table.name,
             "sentence": table.sentence,
-            "turn": table.turn or None,
+            "turn": table.reversal or None,
             "cells": [_cell(place, one) for place, one in table.rows],
             "differences": [
                 {

@@ -52,7 +52,7 @@ def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
         (["no-such-recipe"], "no-such-recipe"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_options_are_refused(
     capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     assert main(["calibrate", *words]) == 2
@@ -68,13 +68,13 @@ def test_the_standard_set(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_every_option_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_has_an_effect(capsys: pytest.CaptureFixture[str]) -> None:
     ceilings = document(capsys, "--connections", "8,1,8", "--tcp", "--seconds", "20ms")["ceilings"]
     assert [one["connections"] for one in ceilings] == [1, 8, 1, 8]
     assert {(one["transport"], one["seconds"]) for one in ceilings} == {("tcp", 0.02)}
 
 
-def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     ceilings = document(capsys, "segmented-key-cache")["ceilings"]
     assert len(ceilings) == 21
     assert {one["workload"]["points"] for one in ceilings} == {10, 50, 100}
@@ -83,7 +83,7 @@ def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["transport"] for one in ceilings} == {"tcp"}
 
 
-def test_an_experiment_that_nothing_is_known_of(
+def test_an_experiment_that_cannot_be_calibrated(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "own.toml"
@@ -92,7 +92,7 @@ def test_an_experiment_that_nothing_is_known_of(
     assert "no workload that can be calibrated" in capsys.readouterr().err
 
 
-def test_what_is_measured_stays_beside_what_was(capsys: pytest.CaptureFixture[str]) -> None:
+def test_earlier_measurements_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     document(capsys, "--connections", "1")
     assert len(document(capsys, "--connections", "8")["ceilings"]) == 2
     assert main(["calibrate", "--show", "--json"]) == 0
@@ -110,7 +110,7 @@ def test_a_null_server_that_does_not_start(
     assert "no room for a socket" in said
 
 
-def test_a_disturbed_host_is_told_of_and_what_was_asked_for_is_kept(
+def test_a_disturbed_host_is_reported_and_its_results_are_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = "other processes of this machine used 40.0% of its CPU time"

@@ -68,14 +68,14 @@ def test_without_a_gate_the_code_is_0() -> None:
     assert end_gate(options(), None) == 0
 
 
-def test_what_needs_a_gate_is_refused_without_one(tmp_path: Path) -> None:
+def test_options_of_a_gate_are_refused_without_one(tmp_path: Path) -> None:
     for words in (["--junit", "x"], ["--markdown", "x"], ["--if-not-certain", "fail"]):
         with pytest.raises(RequestError, match=f"{words[0]} needs a gate"):
             check_gate(options(*words), has_gate=False)
     check_gate(options("--junit", str(tmp_path / "x")), has_gate=True)
 
 
-def test_files_that_cannot_be_written_are_refused_before_anything_is_measured(
+def test_unwritable_files_are_refused_before_the_measurement(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(RequestError, match="is a folder"):
@@ -84,7 +84,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_measured(
         check_gate(options("--markdown", str(tmp_path / "no" / "x")), has_gate=True)
 
 
-def test_a_gate_has_a_width_a_time_and_a_margin_that_fit() -> None:
+def test_width_time_and_margin_of_a_gate() -> None:
     def compare(*sets: str):  # type: ignore[no-untyped-def]
         return load_experiment("segmented-key-cache", variant="full", sets=sets).compare
 

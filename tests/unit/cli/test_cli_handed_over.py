@@ -35,7 +35,7 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["sysbench", "mysqlslap"])
-def test_words_and_exit_code_pass_through(program: Path, name: str) -> None:
+def test_arguments_and_exit_code_pass_through(program: Path, name: str) -> None:
     words: list[str | bytes] = ["oltp_read_only", "--help", "--", "-h", "a b", b"\xff", "run"]
     done = contend(program, name, *words)
     given = b"oltp_read_only\n--help\n--\n-h\na b\n\xff\nrun\n"
@@ -43,7 +43,7 @@ def test_words_and_exit_code_pass_through(program: Path, name: str) -> None:
     assert (done.returncode, done.stderr) == (7, b"")
 
 
-def test_no_signal_stays_ignored_that_python_ignores(program: Path) -> None:
+def test_signals_that_python_ignores_are_restored(program: Path) -> None:
     done = contend(program, "sysbench")
     ignored = int(done.stdout.split()[-1], 16)
     assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
@@ -54,7 +54,7 @@ def test_the_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sysbench" in capsys.readouterr().out
 
 
-def test_a_program_that_is_no_program_is_said(
+def test_a_missing_program_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CONTEND_LOAD", str(tmp_path / "nosuch"))

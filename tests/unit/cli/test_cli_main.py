@@ -54,7 +54,7 @@ def test_the_exit_code_of_a_command_is_passed_on(command: SimpleNamespace) -> No
         pytest.param(KeyboardInterrupt(), 1, id="ctrl-c"),
     ],
 )
-def test_each_kind_of_trouble_has_its_exit_code(
+def test_each_kind_of_error_has_its_exit_code(
     command: SimpleNamespace, error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command.result = error
@@ -151,7 +151,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"contend {__version__}\n"
 
 
-def test_a_reader_that_goes_away_gets_no_traceback() -> None:
+def test_a_closed_pipe_gives_no_traceback() -> None:
     script = (
         "import sys\n"
         "from contend.cli import main as cli\n"
@@ -205,7 +205,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
-def test_no_secret_of_a_refused_line_is_repeated(
+def test_secrets_of_a_refused_line_are_hidden(
     words: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -218,7 +218,7 @@ def test_no_secret_of_a_refused_line_is_repeated(
     assert SECRET not in said.out + said.err
 
 
-def test_what_is_no_secret_is_repeated(
+def test_other_text_is_not_hidden(
     command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "mysql://me@db:3307/shop, 'me'@'db', --set port=3, mariadb@trixie: option --pages=3"
@@ -238,7 +238,7 @@ def test_what_is_no_secret_is_repeated(
         ("show x --ful", "--full"),
     ],
 )
-def test_an_option_that_a_command_has_not_is_answered_with_the_one_that_it_has(
+def test_an_unknown_option_has_a_hint(
     line: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(line.split()) == 2

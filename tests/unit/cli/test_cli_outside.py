@@ -55,7 +55,7 @@ def test_every_unsafe_character_is_replaced_and_no_other() -> None:
     assert one_line("  a\n   b\u2028c\n") == "  a b c"
 
 
-def test_both_streams_are_cleaned_and_given_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_streams_are_cleaned_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout, sys.stderr
     with clean_streams():
         for stream in (sys.stdout, sys.stderr):
@@ -66,7 +66,7 @@ def test_both_streams_are_cleaned_and_given_back(capsys: pytest.CaptureFixture[s
     assert tuple(capsys.readouterr()) == ("\ufffd[2Jx\ufffdy\x1b[K",) * 2
 
 
-def test_a_stream_that_cannot_say_it_is_no_reason_to_fail() -> None:
+def test_unencodable_characters_do_not_fail() -> None:
     code = "from contend.cli.main import main; main(['recipes', '\\udc80é'])"
     env = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
@@ -86,7 +86,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert "\n  | contend: error: forged" in said
 
 
-def test_a_name_that_the_user_typed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_typed_name(capsys: pytest.CaptureFixture[str]) -> None:
     for line in (["show", HOSTILE], [HOSTILE], ["show", f"--{HOSTILE}"], ["run", HOSTILE]):
         assert main(line) == 2
         require_safe(capsys.readouterr().err)
@@ -105,7 +105,7 @@ def test_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     require_safe(said.getvalue())
 
 
-def test_tables_of_words_keep_their_columns() -> None:
+def test_tables_keep_their_columns() -> None:
     first, second = columns([["a", HOSTILE], ["b", "x"]])
     require_safe(first)
     assert "\n" not in first and second == "b  x"
@@ -145,7 +145,7 @@ def test_the_display_of_a_warm_up() -> None:
     assert "[bold]b[/bold]" in out.getvalue()
 
 
-def test_no_console_but_the_clean_one_is_made() -> None:
+def test_only_the_clean_console_is_used() -> None:
     files = Path(front_door.__file__).parents[1].rglob("*.py")
     assert not [one for one in files if re.search(r"(?<!Clean)\bConsole\(", one.read_text())]
 
@@ -206,7 +206,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
-def test_a_run_folder_of_somebody_else(
+def test_a_foreign_run_folder(
     stranger: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *more = command

@@ -97,7 +97,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def test_the_server_is_named_and_the_others_too(
+def test_the_server_and_the_others_are_named(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.at_hand = [UNRUN, NEWER, replace(UNRUN, kind="mysql", version="9.7.4")]
@@ -120,7 +120,7 @@ def test_an_installed_server_is_named_with_its_path(
     assert machine.begun[0].servers["mariadb"]["source"] == "/nowhere/mariadbd"
 
 
-def test_one_whose_packages_nobody_verified_is_told_as_such(
+def test_unverified_packages_are_marked(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.at_hand = [replace(UNRUN, verified=False)]
@@ -128,7 +128,7 @@ def test_one_whose_packages_nobody_verified_is_told_as_such(
     assert "mariadb-bookworm-10.11.19 (packages NOT verified)" in capsys.readouterr().err
 
 
-def test_none_is_got_unless_somebody_agrees(
+def test_nothing_is_downloaded_without_consent(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run() == 2
@@ -144,7 +144,7 @@ def test_none_is_got_unless_somebody_agrees(
         ("mariadb", ["--server", "mariadb@trixie"], ("mariadb", "trixie")),
     ],
 )
-def test_with_yes_one_is_got_and_each_step_told_once(
+def test_with_yes_one_is_downloaded_and_each_step_is_printed_once(
     machine: Machine,
     capsys: pytest.CaptureFixture[str],
     kind: str,
@@ -160,7 +160,7 @@ def test_with_yes_one_is_got_and_each_step_told_once(
     assert said[2].startswith(f"server: {kind}-")
 
 
-def test_two_names_of_one_server_are_no_comparison(
+def test_two_names_of_one_server_are_refused(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("contend.cli.run.find_server", lambda _kind, **_wanted: UNRUN)
@@ -169,7 +169,7 @@ def test_two_names_of_one_server_are_no_comparison(
     assert machine.begun == []
 
 
-def test_a_server_of_the_experiment_and_one_of_the_command_line(
+def test_servers_of_both_experiment_and_command_line_are_refused(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
@@ -178,7 +178,7 @@ def test_a_server_of_the_experiment_and_one_of_the_command_line(
 
 
 @pytest.mark.parametrize(("time", "at_most_s"), [("90s", 90.0), ("10m", 600.0), ("1500ms", 1.5)])
-def test_a_time_is_the_limit_of_the_experiment(
+def test_for_sets_the_time_limit_of_the_experiment(
     machine: Machine, time: str, at_most_s: float
 ) -> None:
     machine.at_hand = [UNRUN]
@@ -186,14 +186,14 @@ def test_a_time_is_the_limit_of_the_experiment(
     assert [one.compare.at_most_s for one in machine.experiments] == [at_most_s]
 
 
-def test_the_time_of_the_command_line_goes_before_all_others(machine: Machine) -> None:
+def test_for_has_priority_over_set(machine: Machine) -> None:
     machine.at_hand = [UNRUN]
     machine.run("--set", "compare.at_most=5s", "--for", "90s")
     assert machine.experiments[0].compare.at_most_s == 90.0
     assert machine.experiments[0].overrides[-1] == "compare.at_most=90s"
 
 
-def test_what_is_no_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.at_hand = [UNRUN]
     assert machine.run("--for", "a while") == 2
     said = capsys.readouterr().err
@@ -201,9 +201,7 @@ def test_what_is_no_time_is_refused(machine: Machine, capsys: pytest.CaptureFixt
     assert machine.begun == []
 
 
-def test_a_run_keeps_the_time_that_it_began_with(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_resumed_run_keeps_its_time(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--resume", str(machine.folder), "--for", "90s"]) == 2
     assert "--for cannot be combined with --resume" in capsys.readouterr().err
 
@@ -218,7 +216,7 @@ def test_a_run_keeps_the_time_that_it_began_with(
         (True, ["--json"], []),
     ],
 )
-def test_a_resume_tries_what_a_run_would(
+def test_a_resumed_run_continues_with_why_and_profile(
     machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
     of_file: bool,
@@ -236,7 +234,7 @@ def test_a_resume_tries_what_a_run_would(
 
 
 @pytest.mark.parametrize("option", ["--why", "--profile"])
-def test_what_is_tried_after_a_resume_is_not_printed_as_json(
+def test_why_and_profile_are_refused_with_json(
     machine: Machine, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     path = machine.to_resume()

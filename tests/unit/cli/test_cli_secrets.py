@@ -92,7 +92,7 @@ def test_no_password_stays_in_the_process_list(
 
 
 @pytest.mark.parametrize("line", REFUSED, ids=" ".join)
-def test_no_password_of_a_refused_line_is_repeated(
+def test_passwords_of_a_refused_line_are_hidden(
     line: list[str], load_program: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
@@ -108,7 +108,7 @@ def test_no_password_of_a_refused_line_is_repeated(
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_no_password_of_an_option_file_is_repeated(load_program: Path, tmp_path: Path) -> None:
+def test_passwords_of_an_option_file_are_hidden(load_program: Path, tmp_path: Path) -> None:
     for place, text in enumerate(
         (f"pasword={SECRET}", f"password {SECRET}", f"pass word: {SECRET}", f"-p{SECRET}")
     ):

@@ -69,7 +69,7 @@ def test_the_first_value_is_the_baseline(printed: Printed) -> None:
         ("--metric response_us_p99,qps", ("response_us_p99", "qps")),
     ],
 )
-def test_what_is_compared_is_the_workloads_or_what_is_said(
+def test_the_metric_is_the_workloads_or_the_given_one(
     printed: Printed, line: str, metric: tuple[str, ...]
 ) -> None:
     assert printed(f"a=1,2 {line}").compare.metric == metric
@@ -87,7 +87,7 @@ def test_several_options_are_several_factors_and_the_first_is_compared(printed: 
 
 
 @pytest.mark.parametrize("line", ["sort_bufer_size=1M,2M", "--a '' --b sort_bufer_size=2M"])
-def test_what_a_run_refuses_is_not_printed(
+def test_print_refuses_what_a_run_refuses(
     line: str,
     at_hand: list[Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -111,7 +111,7 @@ def test_sets_are_profiles(printed: Printed) -> None:
     assert made.question == "Is b (x=3) faster than a (the defaults) for read_write?"
 
 
-def test_servers_are_compared_before_all_else(printed: Printed) -> None:
+def test_servers_are_compared_first(printed: Printed) -> None:
     for line in ("--server mariadb,mysql@sid", "--server mariadb --server mysql@sid"):
         made = printed(f"a=1,2 {line}")
         assert made.compare.baseline == {"server.use": "mariadb"}
@@ -194,12 +194,12 @@ def test_statements_are_events_of_equal_weight() -> None:
     assert script_of(["@read weight 9\nSELECT 1;"]) == "@read weight 9\nSELECT 1;\n"
 
 
-def test_statements_that_write_are_agreed_to(printed: Printed) -> None:
+def test_writing_statements_need_consent(printed: Printed) -> None:
     made = printed("a=1,2 --writes --sql 'UPDATE sbtest SET k = 1 WHERE id = {id:uniform(1, 9)}'")
     assert may_write("sql", made.base["workload"])
 
 
-def test_an_experiment_is_begun_as_contend_run_begins_one(
+def test_an_experiment_is_measured_like_contend_run(
     at_hand: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = []
@@ -215,7 +215,7 @@ def test_an_experiment_is_begun_as_contend_run_begins_one(
     assert rest == [None, None, Path("x"), True, True]
 
 
-def test_the_lines_of_the_page_and_of_the_help_are_right(printed: Printed) -> None:
+def test_examples_of_the_page_and_the_help_are_valid(printed: Printed) -> None:
     page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
     lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
     helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)

@@ -51,7 +51,7 @@ shop.e    rows (Aria)                  0 B    0 B
     )
 
 
-def test_what_is_not_known_says_why() -> None:
+def test_unknown_values_have_a_reason() -> None:
     text = as_text(Status(SURVEY, why_not="it is elsewhere", files_why_not="elsewhere"))
     assert "buffer pool is unknown: it is elsewhere." in text
     assert "page cache is unknown: elsewhere." in text

@@ -60,7 +60,7 @@ def test_segments_are_the_cheapest_there_are() -> None:
 
 
 @pytest.mark.parametrize("lengths", [(20, 20), (12, 9, 14), (10, 8, 10, 12)])
-def test_steps_that_last_are_found_where_they_are(lengths: tuple[int, ...]) -> None:
+def test_lasting_steps_are_located(lengths: tuple[int, ...]) -> None:
     wanted = list(itertools.accumulate(lengths))[:-1]
     found = change_points([series(steps(1, *lengths, size=0.1))], 0.02)
     assert [point.at for point in found if point.is_reported] == wanted
@@ -72,7 +72,7 @@ def test_equal_values_do_not_change() -> None:
 
 
 @given(st.sets(st.integers(1, 59)), st.integers(0, 2**32 - 1))
-def test_what_is_kept_leaves_enough_runs_everywhere(places: set[int], seed: int) -> None:
+def test_kept_places_leave_enough_runs(places: set[int], seed: int) -> None:
     kept = enough_a_side(steps(seed, 60, size=0.0), sorted(places))
     if kept:
         ends = itertools.pairwise([0, *kept, 60])
@@ -81,7 +81,9 @@ def test_what_is_kept_leaves_enough_runs_everywhere(places: set[int], seed: int)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(8, 30), st.integers(8, 30))
-def test_a_step_of_ten_sigma_is_told_from_eight_runs_on(seed: int, before: int, after: int) -> None:
+def test_a_step_of_ten_sigma_is_reported_from_eight_runs_on(
+    seed: int, before: int, after: int
+) -> None:
     found = change_points([series(steps(seed, before, after, size=0.1))], 0.02)
     (point,) = [one for one in found if one.is_reported and abs(one.at - before) <= 1]
     assert point.finding is not None
@@ -97,7 +99,7 @@ def test_seven_runs_are_too_few_however_large_the_step() -> None:
         assert point.runs_a_side == (before, after)
 
 
-def test_an_outlier_beside_a_step_does_not_hide_it() -> None:
+def test_an_outlier_near_a_step_does_not_hide_it() -> None:
     values = steps(2, 30, 30, size=0.2)
     values[26] += 0.3
     reported = [point for point in change_points([series(values)], 0.02) if point.is_reported]
@@ -105,7 +107,7 @@ def test_an_outlier_beside_a_step_does_not_hide_it() -> None:
     assert abs(point.at - 30) <= NEAR and (point.first, point.last) == (0, 60)
 
 
-def test_the_more_series_a_page_has_the_more_is_asked_of_each() -> None:
+def test_more_series_widen_the_intervals() -> None:
     """The interval of the same step widens with the places at which a change could be told."""
     one = series(steps(3, 20, 20, size=0.1))
     widths = []
@@ -117,7 +119,7 @@ def test_the_more_series_a_page_has_the_more_is_asked_of_each() -> None:
     assert widths[1] > widths[0]
 
 
-def test_in_series_that_do_not_change_the_worst_place_is_rarely_told() -> None:
+def test_unchanged_series_rarely_have_a_reported_change() -> None:
     """Whatever proposes: even the most conspicuous place of each series is told in 5 % at most.
     Places are chosen here with the series in sight, by the largest t of all."""
     false, tries = 0, 300
