@@ -1,4 +1,4 @@
-"""Which name was meant."""
+"""The nearest known name."""
 
 from __future__ import annotations
 

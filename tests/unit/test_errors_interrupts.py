@@ -1,4 +1,4 @@
-"""Stops: the first ends the work, and nothing interrupts what is to be brought to its end."""
+"""Stops: the first ends the work, and shielded parts are completed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations, sizes and counts: what is read, what is shown, what is refused."""
+"""Durations, sizes and counts: read, shown and refused."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds",
         metavar="N",
-        help=f"rounds per connection count, for the intervals (default: {CAREFUL.rounds})",
+        help=f"rounds of each load, for the intervals (default: {CAREFUL.rounds})",
     )
     parser.add_argument(
         "--show", action="store_true", help="show this host's calibration; measure nothing"

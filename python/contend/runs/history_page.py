@@ -57,7 +57,7 @@ def charts_of(history: History) -> list[Chart]:
 
 
 def _chart(history: History, one: Series) -> Chart:
-    """A point a run with its own interval, a rule at each break."""
+    """One point per run with its own interval, one rule per break."""
     name = history_text.series_name(history, one)
     unit = "gain, %" if one.kind == "gain" else one.metric.heading
     x: dict[str, Any] = {"field": "run", "type": "quantitative", "title": "run"}

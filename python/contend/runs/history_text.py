@@ -24,8 +24,7 @@ HOST_ONLY = "Only the host has a recorded change: take it as the cause."
 BOTH = "The host changed too, so the cause is unknown."
 NOT_THE_HOST = "No change of the host was recorded, nor of the round trip between its CPUs."
 NOT_LOOKED = (
-    "The host's facts did not change; the round trip between its CPUs was not measured on both "
-    "sides."
+    "The host's facts did not change; not both sides measured the round trip between its CPUs."
 )
 NOTHING = (
     "Nothing that contend records changed there: check what it does not record (a different tenant "

@@ -75,15 +75,9 @@ def published_side(study: Study, name: str) -> PublishedSide:
             f"no cell of the first run has published figures of {name}",
             hint="They are for different levels, or for a metric that this run lacks.",
         )
-    quantity = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
-    return PublishedSide(
-        name,
-        published.machine,
-        published.source,
-        f"{metric.title}, {quantity}",
-        _sentence(rows),
-        rows,
-    )
+    kind = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
+    quantity = f"{metric.title}, {kind}"
+    return PublishedSide(name, published.machine, published.source, quantity, _sentence(rows), rows)
 
 
 def _sentence(rows: Sequence[PublishedCell]) -> ReportText:

@@ -1,4 +1,4 @@
-"""Commands over runs of which none was measured: they end with 1, and say so first."""
+"""Commands for run folders without a measured run end with 1 and report it first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `contend calibrate` takes and refuses, over a program that plays contend-load."""
+"""Arguments of `contend calibrate`, with a program that imitates contend-load."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["calibrate", "--json", "--seconds", "0.01", "--rounds", "2", *words]) == 0
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["calibrate", "--json", "--seconds", "0.01", "--rounds", "2", *arguments]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--connections", "1,x"], "not a list of numbers from 1 to 65535"),
         (["--connections", "0"], "not a list of numbers"),
@@ -43,20 +43,17 @@ def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
         (["--show", "--rounds", "3"], "--rounds cannot be combined with --show"),
         (["--show", "--tcp"], "--tcp cannot be combined with --show"),
         (["--show", "segmented-key-cache"], "an experiment cannot be combined with --show"),
-        (
-            ["segmented-key-cache", "--connections", "1"],
-            "--connections cannot be combined with an exper",
-        ),
+        (["segmented-key-cache", "--connections", "1"], "--connections cannot be combined with an"),
         (["--connections", "1" * 5000], "not a list of numbers"),
         (["--rounds", "1" * 5000], "is not a number"),
         (["no-such-recipe"], "no-such-recipe"),
     ],
 )
 def test_invalid_options_are_refused(
-    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["calibrate", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["calibrate", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_standard_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,9 +102,9 @@ def test_a_null_server_that_does_not_start(
 ) -> None:
     monkeypatch.setenv("NULL_SERVER_REFUSES", "1")
     assert main(["calibrate", "--connections", "1"]) == 1
-    said = capsys.readouterr().err
-    assert "the null server did not start" in said
-    assert "no room for a socket" in said
+    message = capsys.readouterr().err
+    assert "the null server did not start" in message
+    assert "no room for a socket" in message
 
 
 def test_a_disturbed_host_is_reported_and_its_results_are_kept(

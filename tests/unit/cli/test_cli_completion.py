@@ -1,4 +1,4 @@
-"""The scripts of `contend completion`, in the shells themselves."""
+"""The scripts of `contend completion`, run by the shells."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def in_bash(folder: Path, *words: str) -> set[str]:
+def in_bash(folder: Path, *arguments: str) -> set[str]:
     script = folder / "script"
     script.write_text(completion("bash"))
-    return run(folder, "bash", "--norc", "-c", BASH, "bash", str(script), *words)
+    return run(folder, "bash", "--norc", "-c", BASH, "bash", str(script), *arguments)
 
 
-def in_fish(folder: Path, *words: str) -> set[str]:
+def in_fish(folder: Path, *arguments: str) -> set[str]:
     script = folder / "script"
     script.write_text(completion("fish"))
-    asked = f'source "{script}"; complete -C "{" ".join(words)}"'
+    asked = f'source "{script}"; complete -C "{" ".join(arguments)}"'
     lines = run(folder, program("fish"), "--no-config", "-c", asked)
     return {line.split("\t")[0].rstrip("/") for line in lines}
 

@@ -17,11 +17,11 @@ from child_python import import_path
 from contend.cli.main import main
 
 
-def contend(program: Path, *words: str | bytes) -> subprocess.CompletedProcess[bytes]:
+def contend(program: Path, *arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
     code = "import sys; from contend.cli.main import main; sys.exit(main())"
     environment = os.environ | import_path() | {"CONTEND_LOAD": str(program)}
     return subprocess.run(
-        [sys.executable, "-c", code, *words], env=environment, capture_output=True, check=False
+        [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, check=False
     )
 
 
@@ -36,10 +36,10 @@ def program(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["sysbench", "mysqlslap"])
 def test_arguments_and_exit_code_pass_through(program: Path, name: str) -> None:
-    words: list[str | bytes] = ["oltp_read_only", "--help", "--", "-h", "a b", b"\xff", "run"]
-    done = contend(program, name, *words)
-    given = b"oltp_read_only\n--help\n--\n-h\na b\n\xff\nrun\n"
-    assert done.stdout.startswith(name.encode() + b"\n" + given)
+    arguments: list[str | bytes] = ["oltp_read_only", "--help", "--", "-h", "a b", b"\xff", "run"]
+    done = contend(program, name, *arguments)
+    printed = b"oltp_read_only\n--help\n--\n-h\na b\n\xff\nrun\n"
+    assert done.stdout.startswith(name.encode() + b"\n" + printed)
     assert (done.returncode, done.stderr) == (7, b"")
 
 

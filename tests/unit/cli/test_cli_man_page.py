@@ -1,4 +1,4 @@
-"""The manual page says what `--help` says, and a reader of such pages has nothing against it."""
+"""The manual page has the text of `--help`, and mandoc accepts it."""
 
 from __future__ import annotations
 

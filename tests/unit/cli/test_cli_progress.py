@@ -33,10 +33,10 @@ def record(status: str = "ok", **changes: object) -> RunRecord:
     return RunRecord(**(fields | changes))  # type: ignore[arg-type]
 
 
-def plain(*heard: events.Event) -> list[str]:
+def plain(*received: events.Event) -> list[str]:
     out = io.StringIO()
     with PlainDisplay(CleanConsole(file=out, width=200)) as display:
-        for event in heard:
+        for event in received:
             display(event)
     return out.getvalue().splitlines()
 

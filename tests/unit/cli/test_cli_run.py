@@ -1,4 +1,4 @@
-"""`contend run` before anything runs: which server it takes, and whether it may get one."""
+"""`contend run` before it measures: the choice of the server, and its download."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ INSTALLED = replace(UNRUN, suite=None, source="path", verified=None)
 
 
 class Machine:
-    """What servers are there, what is got, and what a run is begun with."""
+    """The available and the downloaded servers, and the arguments of the runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.at_hand: list[ServerBinary] = []
-        self.got: list[tuple[str, str | None]] = []
+        self.downloaded: list[tuple[str, str | None]] = []
         self.begun: list[Equipment] = []
         self.experiments: list[Experiment] = []
 
@@ -53,7 +53,7 @@ class Machine:
         extras: tuple[str, ...],
         on_progress: Callable[[str, float | None], None],
     ) -> ServerBinary:
-        self.got.append((kind, suite))
+        self.downloaded.append((kind, suite))
         for percent in (0.0, 50.0, 100.0):
             on_progress("downloading", percent)
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
@@ -102,8 +102,8 @@ def test_the_server_and_the_others_are_named(
 ) -> None:
     machine.at_hand = [UNRUN, NEWER, replace(UNRUN, kind="mysql", version="9.7.4")]
     machine.run()
-    said = capsys.readouterr().err
-    first = said.partition("\n")[0]
+    output = capsys.readouterr().err
+    first = output.partition("\n")[0]
     assert first.startswith("server: mariadb-bookworm-10.11.19;")
     assert "`--server`" in first and first.endswith(": mariadb-trixie-11.8.6")
     machine.run("--server", NEWER.name)
@@ -115,8 +115,8 @@ def test_an_installed_server_is_named_with_its_path(
 ) -> None:
     machine.at_hand = [INSTALLED]
     machine.run()
-    said = capsys.readouterr().err
-    assert said.startswith("server: mariadb-path-10.11.19 (/nowhere/mariadbd)\n")
+    output = capsys.readouterr().err
+    assert output.startswith("server: mariadb-path-10.11.19 (/nowhere/mariadbd)\n")
     assert machine.begun[0].servers["mariadb"]["source"] == "/nowhere/mariadbd"
 
 
@@ -132,12 +132,12 @@ def test_nothing_is_downloaded_without_consent(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run() == 2
-    assert machine.got == [] and machine.begun == []
+    assert machine.downloaded == [] and machine.begun == []
     assert "hint: `contend server get` gets one." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("kind", "more", "got"),
+    ("kind", "more", "wanted"),
     [
         ("mariadb", [], ("mariadb", None)),
         ("mysql", [], ("mysql", "sid")),
@@ -149,15 +149,15 @@ def test_with_yes_one_is_downloaded_and_each_step_is_printed_once(
     capsys: pytest.CaptureFixture[str],
     kind: str,
     more: list[str],
-    got: tuple[str, str | None],
+    wanted: tuple[str, str | None],
 ) -> None:
     machine.run("--yes", *more, kind=kind)
-    assert machine.got == [got]
+    assert machine.downloaded == [wanted]
     assert list(machine.begun[0].servers) == [kind]
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(f"downloading {kind}")
-    assert said[1] == "downloading"
-    assert said[2].startswith(f"server: {kind}-")
+    output = capsys.readouterr().err.splitlines()
+    assert output[0].startswith(f"downloading {kind}")
+    assert output[1] == "downloading"
+    assert output[2].startswith(f"server: {kind}-")
 
 
 def test_two_names_of_one_server_are_refused(
@@ -173,8 +173,8 @@ def test_servers_of_both_experiment_and_command_line_are_refused(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
-    said = capsys.readouterr().err
-    assert "--server" in said and "server.use" in said and machine.begun == []
+    output = capsys.readouterr().err
+    assert "--server" in output and "server.use" in output and machine.begun == []
 
 
 @pytest.mark.parametrize(("time", "at_most_s"), [("90s", 90.0), ("10m", 600.0), ("1500ms", 1.5)])
@@ -196,8 +196,8 @@ def test_for_has_priority_over_set(machine: Machine) -> None:
 def test_an_invalid_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.at_hand = [UNRUN]
     assert machine.run("--for", "a while") == 2
-    said = capsys.readouterr().err
-    assert "compare.at_most" in said and "a while" in said
+    output = capsys.readouterr().err
+    assert "compare.at_most" in output and "a while" in output
     assert machine.begun == []
 
 

@@ -1,4 +1,4 @@
-"""The experiment that a command line of `contend try` stands for."""
+"""The experiment made from a command line of `contend try`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def at_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def printed(at_hand: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What `contend run` reads of the file that `contend try … --print` prints."""
+    """The experiment that `contend run` reads from the output of `contend try … --print`."""
 
     def run(line: str) -> Experiment:
         code = main(["try", *shlex.split(line), "--print"])
-        said = capsys.readouterr()
-        assert (code, said.err) == (0, ""), said.err
+        output = capsys.readouterr()
+        assert (code, output.err) == (0, ""), output.err
         file = tmp_path / "it.toml"
-        file.write_text(said.out, "utf-8")
+        file.write_text(output.out, "utf-8")
         return load_experiment(str(file))
 
     return run
@@ -97,8 +97,8 @@ def test_print_refuses_what_a_run_refuses(
         "contend.servers.kinds.mysqld.program_options", lambda _: frozenset({"sort_buffer_size"})
     )
     assert main(["try", *shlex.split(line), "--print"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and "has no option sort_bufer_size" in said.err
+    output = capsys.readouterr()
+    assert output.out == "" and "has no option sort_bufer_size" in output.err
 
 
 def test_sets_are_profiles(printed: Printed) -> None:
@@ -241,5 +241,5 @@ WORDS = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.lists(WORDS, max_size=8))
-def test_nothing_typed_gives_a_traceback(at_hand: list[Any], words: list[str]) -> None:
-    assert main(["try", "--print", *words]) in (0, 2)
+def test_nothing_typed_gives_a_traceback(at_hand: list[Any], arguments: list[str]) -> None:
+    assert main(["try", "--print", *arguments]) in (0, 2)

@@ -1,4 +1,4 @@
-"""What is typed for `contend try`: levels, their quotes, sets of options."""
+"""Arguments of `contend try`: levels, their quotes, sets of options."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("", "has no values"),
         ("sort_buffer_size", "has no values"),
@@ -70,8 +70,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("a='1'2,3", "'2' after a quoted level"),
     ],
 )
-def test_invalid_levels_are_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestError, match=words) as caught:
+def test_invalid_levels_are_refused(text: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
         option_levels(text)
     assert caught.value.hint
 
@@ -108,7 +108,7 @@ def test_a_set_may_be_lines_of_an_option_file(text: str, options: dict[str, Leve
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a='1", "cannot be split"),
         ("a=1 a=2", "names a twice"),
@@ -120,8 +120,8 @@ def test_a_set_may_be_lines_of_an_option_file(text: str, options: dict[str, Leve
         ("=1", "not the name of a server option"),
     ],
 )
-def test_an_invalid_set_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestError, match=words) as caught:
+def test_an_invalid_set_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
         option_set(text)
     assert "two values" not in (caught.value.hint or "")
 

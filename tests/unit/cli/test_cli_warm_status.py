@@ -1,4 +1,4 @@
-"""`contend warm --status` as it is shown."""
+"""The output of `contend warm --status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a series is split, and which change points are told: enough runs a side, and certain."""
+"""Splitting a series, and its reported change points: certain, with enough runs on each side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def series(logs: list[float]) -> Series:
 
 
 def steps(seed: int, *lengths: int, size: float) -> list[float]:
-    """Noise of 1 % around a level that goes up and comes back by turns."""
+    """Noise of 1 % around a level that alternates between two values."""
     chance = np.random.default_rng(seed)
     return [
         float(chance.normal(size * (part % 2), 0.01))
@@ -44,7 +44,7 @@ def test_every_segment_is_long_enough(values: list[float], least: int) -> None:
 
 
 def test_segments_are_the_cheapest_there_are() -> None:
-    """Against every way to cut a short series in up to three."""
+    """Compared with every split of a short series into up to three segments."""
     for seed in range(20):
         x = np.array(steps(seed, 5, 4, 5, size=0.03))
         variance = (float(np.median(np.abs(np.diff(x)))) / 0.954) ** 2
@@ -81,9 +81,7 @@ def test_kept_places_leave_enough_runs(places: set[int], seed: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(8, 30), st.integers(8, 30))
-def test_a_step_of_ten_sigma_is_reported_from_eight_runs_on(
-    seed: int, before: int, after: int
-) -> None:
+def test_eight_runs_are_enough_for_ten_sigma(seed: int, before: int, after: int) -> None:
     found = change_points([series(steps(seed, before, after, size=0.1))], 0.02)
     (point,) = [one for one in found if one.is_reported and abs(one.at - before) <= 1]
     assert point.finding is not None
@@ -102,13 +100,12 @@ def test_seven_runs_are_too_few_however_large_the_step() -> None:
 def test_an_outlier_near_a_step_does_not_hide_it() -> None:
     values = steps(2, 30, 30, size=0.2)
     values[26] += 0.3
-    reported = [point for point in change_points([series(values)], 0.02) if point.is_reported]
-    (point,) = reported
+    (point,) = [one for one in change_points([series(values)], 0.02) if one.is_reported]
     assert abs(point.at - 30) <= NEAR and (point.first, point.last) == (0, 60)
 
 
 def test_more_series_widen_the_intervals() -> None:
-    """The interval of the same step widens with the places at which a change could be told."""
+    """The interval of a step widens with the number of places where a change could be reported."""
     one = series(steps(3, 20, 20, size=0.1))
     widths = []
     for others in (0, 99):
@@ -120,8 +117,7 @@ def test_more_series_widen_the_intervals() -> None:
 
 
 def test_unchanged_series_rarely_have_a_reported_change() -> None:
-    """Whatever proposes: even the most conspicuous place of each series is told in 5 % at most.
-    Places are chosen here with the series in sight, by the largest t of all."""
+    """At most 5 % even at the most conspicuous place of each series, that with the largest t."""
     false, tries = 0, 300
     chance = np.random.default_rng(11)
     for _ in range(tries):

@@ -1,4 +1,4 @@
-"""Run folders beside one another: aligned, with their units, and what cannot be said."""
+"""Compared run folders: their cells, their units, and undecided or refused comparisons."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def write(name: str, gains: dict[int, float], sets: tuple[str, ...] = CELLS, **h
     return write_slices(Path(name), study(sets=sets), gain=lambda _, __, at: gains[at], **how)
 
 
-def compared(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    code = main(["compare", *words, "--json"])
+def compared(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = main(["compare", *arguments, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -89,22 +89,22 @@ def test_a_reversed_order_and_the_differences_are_reported(
     write("old", {8: 1.4, 64: 1.1})
     write("new", {8: 1.1, 64: 1.4}, facts=facts)
     assert main(["compare", "old", "new", "--html", "page.html"]) == 0
-    said = capsys.readouterr().out
-    assert "host cpu.model: Example CPU | Other CPU" in said
-    assert "The order of new and old reverses between 8 connections" in said
-    assert "their hosts and hours" in said
+    output = capsys.readouterr().out
+    assert "host cpu.model: Example CPU | Other CPU" in output
+    assert "The order of new and old reverses between 8 connections" in output
+    assert "their hosts and hours" in output
     page = Path("page.html").read_text()
     assert "Other CPU" in page
     assert "http:" not in page and "https:" not in page
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["compare", *words]) == 2
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["compare", *arguments]) == 2
     return capsys.readouterr().err
 
 
 def test_refused_comparisons(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside what the golden file has."""
+    """In addition to the golden file."""
     write("old", {8: 1.4, 64: 1.1})
     shutil.copytree("old", "copy")
     assert "are the same run" in refused(capsys, "old", "copy")
@@ -141,7 +141,7 @@ def test_cells_that_a_side_lacks_are_counted(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("sessions", [3, 6])
 def test_a_gate_detects_its_smallest_slowdown_four_times_in_five(sessions: int) -> None:
-    """The scatter that a comparison saw stands for that of all, so it is drawn anew for each."""
+    """Each comparison has its own scatter, which is taken for that of all."""
     chance, found, times = np.random.default_rng(sessions), 0, 400
     family = Family("runs", 0.95, 0.95)
 

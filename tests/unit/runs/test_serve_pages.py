@@ -1,6 +1,6 @@
-"""The local pages: who may ask, what they show; once as a process, in a real browser.
+"""The local pages: access and content; once as a process, in a real browser.
 
-What they say when something is wrong is in the golden file of `contend serve`.
+Their errors are in the golden file of `contend serve`.
 """
 
 from __future__ import annotations
