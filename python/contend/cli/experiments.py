@@ -75,7 +75,7 @@ def add_try(parser: Parser) -> None:
         metavar="STATEMENT",
         action="append",
         default=[],
-        help="run this statement instead of a workload; repeat for several, run equally often",
+        help="run this statement instead of a workload; several are run equally often",
     )
     add("--writes", action="store_true", help="allow --sql to change rows")
     add(

@@ -51,9 +51,7 @@ COMMANDS: dict[str, Subcommand] = {
     "server": Subcommand("server", "download servers without root; list or remove them"),
     "data": Subcommand("data", "import your own dump; list or remove datasets"),
     "check": Subcommand("data", "check the consistency conditions of a schema's tables"),
-    "doctor": Subcommand(
-        "doctor", "check this host or a server for problems, their cost and their fix"
-    ),
+    "doctor": Subcommand("doctor", "check this host or a server for problems, with their fix"),
     "calibrate": Subcommand("calibrate", "measure the limits of the load generator on this host"),
     "completion": Subcommand("completion", "print a completion script for your shell"),
     "mysqlslap": Subcommand("main", "run a mysqlslap command line: same options and output"),

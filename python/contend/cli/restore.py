@@ -101,7 +101,7 @@ def _restored(args: argparse.Namespace) -> int:
                 if journal.undo:
                     is_empty = False
                     if by is None and not is_host(server):
-                        by = _AskedOnce(Dsn.parse(server))
+                        by = _TriedOnce(Dsn.parse(server))
                     _restore_one(journal, by, args)
         except ServerInUse as error:
             if args.target is not None:
@@ -178,7 +178,7 @@ def server_of(dsn: Dsn) -> ExistingServer:
     return ExistingServer(dsn, ask=_prompt())
 
 
-class _AskedOnce(ExistingServer):
+class _TriedOnce(ExistingServer):
     """A server that is not tried again after it failed to answer: that takes long each time."""
 
     def __init__(self, dsn: Dsn) -> None:
@@ -195,34 +195,34 @@ class _AskedOnce(ExistingServer):
             raise
 
 
-Noted = tuple[Path, str, ExistingServer | None]
+KnownJournal = tuple[Path, str, ExistingServer | None]
 """A journal: its path, its server, and that server if the user named it now."""
 
 
 def _journals(
     folder: Path, named: str | None, dsn: Dsn | None, errors: list[ContendError]
-) -> Iterator[Noted]:
+) -> Iterator[KnownJournal]:
     """The requested journals, each once."""
-    noted: dict[Path, str] = {}
+    known: dict[Path, str] = {}
     for path in journals_in(folder):
         try:
-            noted[path] = server_in(path)
+            known[path] = server_in(path)
         except ContendError as error:
             if named is None:
                 errors.append(error)
     if named is None:
-        yield from ((path, server, None) for path, server in noted.items())
+        yield from ((path, server, None) for path, server in known.items())
         return
     if named == HOST:
         yield path_of(folder, this_host()), this_host(), None
         return
     seen: set[Path] = set()
     for one in [dsn] if dsn is not None else _servers_of_run(named):
-        server = _AskedOnce(one)
-        for path in _paths(folder, server, noted):
+        server = _TriedOnce(one)
+        for path in _paths(folder, server, known):
             if path not in seen:
                 seen.add(path)
-                yield path, noted.get(path, str(one)), server
+                yield path, known.get(path, str(one)), server
 
 
 def _servers_of_run(named: str) -> list[Dsn]:
@@ -234,14 +234,14 @@ def _servers_of_run(named: str) -> list[Dsn]:
     return [Dsn.parse(source).complete() for source in sources if is_dsn(source)]
 
 
-def _paths(folder: Path, server: ExistingServer, noted: Mapping[Path, str]) -> list[Path]:
+def _paths(folder: Path, server: ExistingServer, known: Mapping[Path, str]) -> list[Path]:
     """The journal of the server that answers there, and the journals of any server that was there.
     The server may have a different name since then, or be away."""
-    there = [path for path, name in noted.items() if place_of(name) == server.dsn.place]
+    there = [path for path, name in known.items() if place_of(name) == server.dsn.place]
     try:
         own = path_of(folder, str(server.dsn), server.unique_name())
     except ConnectionRefused:
-        if not there and not all(map(is_host, noted.values())):
+        if not there and not all(map(is_host, known.values())):
             raise
         return there
     return [own, *(path for path in there if path != own)]
@@ -267,7 +267,7 @@ def _together(errors: list[ContendError]) -> ContendError:
     return kind("some changes were not reverted.", detail="\n".join(lines))
 
 
-def offer(
+def revert_earlier(
     journal: Journal,
     server: JournalServer,
     first: Agree,
@@ -284,12 +284,12 @@ def offer(
     Raises:
         ContendError: not all of them could be reverted.
     """
-    tell_of_others(journal, say)
+    report_others(journal, say)
     if journal.undo:
         drop_what_is_back(journal, server)
     if not journal.undo:
         return True
-    left = what_is_left(journal)
+    left = remaining_changes(journal)
     if not first(f"{left[0].upper()}{left[1:]}. Revert them first?"):
         return False
     put_back(
@@ -301,13 +301,13 @@ def offer(
     return True
 
 
-def tell_of_others(journal: Journal, say: Callable[[str], object]) -> None:
+def report_others(journal: Journal, say: Callable[[str], object]) -> None:
     """Report journals of a different server that was at the same place; they are left unchanged."""
     for other in journal.others_here():
         say(f"changes are recorded for a different server that was here; see `{other}`")
 
 
-def what_is_left(journal: Journal) -> str:
+def remaining_changes(journal: Journal) -> str:
     """The changes to revert, as text."""
     left = ", ".join(map(in_words, journal.undo))
     return f"an earlier command left changes on {journal.server}: {left}"

@@ -15,7 +15,7 @@ from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
-from contend.cli.restore import offer, what_is_left
+from contend.cli.restore import remaining_changes, revert_earlier
 from contend.errors import ContendError, RequestError
 from contend.experiment import Experiment, cell_specs, load_experiment
 from contend.experiment.settings.server import KIND, is_dsn
@@ -200,7 +200,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
         equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
-        session.begin(experiment, path, equipment, display, looks=_looks(args))
+        session.begin(experiment, path, equipment, display, looks=_diagnostics(args))
         return path
 
     return _measured(experiment, args, begin)
@@ -219,13 +219,13 @@ def _measured(
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
     path, code = _shown(args, work)
     if args.profile:
-        _look_again(lambda: _profiled(path, args), code)
+        _follow_up(lambda: _profiled(path, args), code)
     if args.why or (experiment.why and not args.json):
-        _look_again(lambda: _explained(path, args), code)
+        _follow_up(lambda: _explained(path, args), code)
     return code
 
 
-def _look_again(work: Callable[[], object], code: int) -> None:
+def _follow_up(work: Callable[[], object], code: int) -> None:
     """Run `work` after a run that ends with `code`, which stays if it is not 0: the gate's result
     has priority. It is not a failure if nothing more is tried."""
     from contend.why.plan import NotTried
@@ -325,11 +325,11 @@ def _resume(
         if args.experiment is not None
         else None
     )
-    session.resume(path, equipment, display, experiment=named, looks=_looks(args))
+    session.resume(path, equipment, display, experiment=named, looks=_diagnostics(args))
     return path
 
 
-def _looks(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
+def _diagnostics(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
     """The requested diagnostic passes for causes."""
     if not getattr(args, "budget", False):
         return ()
@@ -447,9 +447,9 @@ def _revert_earlier_changes(
 
     with Journal.of_server(default_folder(), server) as journal:
         first = always if args.resume is not None else agreed
-        if not offer(journal, server, first, agreed, lambda text: display(Notice(text))):
+        if not revert_earlier(journal, server, first, agreed, lambda text: display(Notice(text))):
             raise RequestError(
-                f"{what_is_left(journal)}.",
+                f"{remaining_changes(journal)}.",
                 hint=f"Revert them with `{journal.remedy}`, or let the run do that with --yes.",
             )
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from contend.cli.parser import confirmed, remark
-from contend.cli.restore import offer, server_of, what_is_left
-from contend.cli.warm_display import WarmDisplay, as_json, as_text, loaded_in_words, plan_in_words
+from contend.cli.restore import remaining_changes, revert_earlier, server_of
+from contend.cli.warm_display import WarmDisplay, as_json, as_text, plan_text, result_text
 from contend.errors import RequestError
 from contend.files import find_program
 from contend.host import memory_available_bytes
@@ -126,9 +126,11 @@ def _revert_earlier_changes(server: ExistingServer, journal: Journal, *, yes: bo
         return confirmed(question, yes=yes)
 
     try:
-        if offer(journal, server, agreed if sys.stdin.isatty() else always, agreed, remark):
+        if revert_earlier(
+            journal, server, agreed if sys.stdin.isatty() else always, agreed, remark
+        ):
             return
-        remark(f"{what_is_left(journal)}. Revert them with `{journal.remedy}`.")
+        remark(f"{remaining_changes(journal)}. Revert them with `{journal.remedy}`.")
     except NotAgreed as error:
         remark(" ".join(filter(None, (error.message, error.detail, error.hint))))
 
@@ -165,7 +167,7 @@ def _planned(
                 )  # fmt: skip
             except NoCatalogue as error:
                 way = error.message
-    sys.stdout.write(plan_in_words(plan, way))
+    sys.stdout.write(plan_text(plan, way))
     sys.stdout.flush()
     return plan, seen.kind, None if isinstance(way, str) else way
 
@@ -218,5 +220,5 @@ def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) ->
             if journal.work is not None:
                 remark(f"Progress is recorded. Resume with `contend warm {server.dsn} --resume`.")
             raise
-    sys.stdout.write(loaded_in_words(loaded))
+    sys.stdout.write(result_text(loaded))
     return 1 if loaded.refused and not loaded.size else 0

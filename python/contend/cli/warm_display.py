@@ -75,7 +75,7 @@ class WarmDisplay:
             self.notice(f"{done / total:.0%}  {now}  {state}")
 
 
-def plan_in_words(plan: WarmPlan, way: ByList | str | None) -> str:
+def plan_text(plan: WarmPlan, way: ByList | str | None) -> str:
     """The items to be loaded and those left out, cache by cache.
 
     Args:
@@ -141,7 +141,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> lis
     return [*lines, f"  … and {len(rows) - most} more"] if len(rows) > most else lines
 
 
-def loaded_in_words(loaded: WarmUpResult) -> str:
+def result_text(loaded: WarmUpResult) -> str:
     """The result of a warm-up."""
     speed = loaded.size / loaded.seconds if loaded.seconds > 0 else 0.0
     lines = [
