@@ -59,7 +59,7 @@ def test_a_server_from_get_to_remove(
     assert (code, out.splitlines()[0], err) == (0, first, "")
     code, out, err = typed(capsys, "get", "mariadb", "--if-missing")
     assert (code, err) == (0, "")
-    assert out.startswith(f"{name} is at hand: ~/.cache/contend/servers/")
+    assert out.startswith(f"{name} is available: ~/.cache/contend/servers/")
 
     code, out, _ = typed(capsys, "list")
     head, row, _, last = out.splitlines()
