@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,30 @@ def test_python_rooms_follow_the_arrows() -> None:
             if target != room and target not in allowed | EVERYWHERE:
                 wrong.append(f"{where}:{line}: {room} may not import {target}")
     assert not wrong, "\n".join(wrong)
+
+
+ROOMS_MAX, MODULES_MAX = 16, 3
+
+
+def test_the_rooms_are_few_and_each_says_where_to_start() -> None:
+    rooms = {path.parent.name: path for path in PYTHON_ROOT.glob("*/__init__.py")}
+    modules = {path.stem for path in PYTHON_ROOT.glob("*.py") if not path.stem.startswith("__")}
+    assert len(rooms) <= ROOMS_MAX
+    assert len(modules) <= MODULES_MAX
+    page = (ROOT / "docs/concepts/architecture.md").read_text(encoding="utf-8")
+    for name, path in rooms.items():
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        assert re.search(r"\bstart\b", said, re.IGNORECASE), f"{name} does not say where to start"
+        assert f"| `{name}/` |" in page, f"{name} is not on the page of the architecture"
+
+
+WORDS_MAX = 30
+
+
+def test_the_architecture_explains_few_words() -> None:
+    page = (ROOT / "docs/concepts/architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| word | means |")[2].partition("\n\n")[0]
+    assert 1 < len(table.strip().splitlines()) - 1 <= WORDS_MAX
 
 
 def test_rust_rooms_follow_the_arrows() -> None:
