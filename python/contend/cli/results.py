@@ -106,7 +106,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="PATH",
         type=Path,
-        help="output (default for csv and json: standard output)",
+        help="where to write (default for csv and json: standard output)",
     )
     parser.set_defaults(run=_export)
 
