@@ -189,7 +189,7 @@ def test_tpcc_is_there_whole_and_says_so(server: PrivateServer, fill: Fill) -> N
     assert constraints == [(10,)]
     again = fill(server, *SMALL, "--with", "foreign_keys=true")
     assert again.returncode == 2
-    assert "are there, complete; nothing was touched" in again.stderr
+    assert "exist already, complete; nothing was changed" in again.stderr
 
 
 @pytest.mark.parametrize("by", ["hash", "key", "range", "list"])
@@ -233,7 +233,7 @@ def test_a_killed_loader_is_gone_on_with(
     ):
         other = fill(server, *words, word, wrong)
         assert other.returncode == 2
-        refusal = f'a load with {name} "{there}" was broken off here, and this one has "{wrong}"'
+        refusal = f'had {name} "{there}", and this one has "{wrong}"'
         assert refusal in other.stderr
     last = fill(server, *words, "--progress", "json")
     filled = done(last)

@@ -177,16 +177,16 @@ fn fits(what: &str, variable: &str, wanted: u64, used: u64, max: u64) -> Result<
         return Ok(());
     }
     let others = if used > 0 {
-        format!(" beside the {used} there are")
+        format!(" in addition to the {used} in use")
     } else {
         String::new()
     };
     Err(Failure {
         hint: Some(format!(
-            "SET GLOBAL {variable} = {sum}, or ask for fewer connections"
+            "SET GLOBAL {variable} = {sum}, or use fewer connections"
         )),
         ..Failure::plain(format!(
-            "the run needs {wanted} {what}{others}, and the server's {variable} is {max}"
+            "the run needs {wanted} {what}{others}, but the server's {variable} is {max}"
         ))
     })
 }

@@ -361,11 +361,7 @@ fn what_it_does_not_know_is_refused_in_the_server_s_codes() {
     let server = Model::start("refused", &["--rows", "1000"]);
     let mut control = server.control();
     for (sql, code, words) in [
-        (
-            "INSERT INTO sbtest VALUES (1)",
-            1290,
-            "nothing can be written",
-        ),
+        ("INSERT INTO sbtest VALUES (1)", 1290, "accepts no writes"),
         ("DROP TABLE sbtest", 1290, "model server"),
         (
             "LOAD DATA LOCAL INFILE 'x' INTO TABLE sbtest",

@@ -202,11 +202,11 @@ fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
         ),
         (
             json!({"threads": 7}),
-            "workload.options.threads: load.connections says it",
+            "workload.options.threads: use load.connections",
         ),
         (
             json!({"mysql_host": "x"}),
-            "workload.options.mysql_host: the server that is measured says it",
+            "workload.options.mysql_host: the measured server",
         ),
         (
             json!({"rand_type": "flat"}),
@@ -214,7 +214,7 @@ fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
         ),
         (
             json!({"range_size": 1, "range-size": 2}),
-            "workload.options.range_size: it is given twice",
+            "workload.options.range_size: it is set twice",
         ),
     ] {
         plan["workload"]["options"] = options;

@@ -12,13 +12,12 @@ pub fn refusal(words: &[String], place: usize) -> String {
         return match option.letter {
             // The word may be the password.
             Some('p') => {
-                "the word behind -p or --password belongs to no option: a password stands directly \
-                 behind -p, or behind --password=; a port behind -P"
+                "the word after -p or --password belongs to no option: write a password directly \
+                 after -p, or after --password=; write a port after -P"
                     .to_owned()
             }
             _ => format!(
-                "\"{word}\" belongs to no option: put the value of --{name} behind an equals sign, \
-                 --{name}=VALUE",
+                "\"{word}\" belongs to no option: write --{name}=VALUE, with an equals sign",
                 name = option.name
             ),
         };
@@ -33,7 +32,7 @@ pub fn refusal(words: &[String], place: usize) -> String {
     let begins = hidden.iter().find(|(at, _)| *at == place);
     let shown = secrets::cut(word, begins.map(|(_, begins)| *begins));
     format!(
-        "\"{}\" belongs to no option: put a value that has blanks in it into quotes",
+        "\"{}\" belongs to no option: quote a value that contains spaces",
         secrets::hidden(&shown)
     )
 }

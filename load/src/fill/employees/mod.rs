@@ -176,7 +176,7 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let most = i32::MAX as u64 - FIRST_NUMBER;
     if !(People::FEWEST..=most).contains(&count) {
         return Err(format!(
-            "employees are {} to {most}, not {count}: so many have the 24 managers among them",
+            "--rows: {count} employees; use {} to {most}, so that the 24 managers are among them",
             People::FEWEST
         ));
     }

@@ -1,4 +1,4 @@
-//! Statements of one's own: a script of weighted events with typed placeholders.
+//! Your own statements: a script of weighted events with typed placeholders.
 
 mod parse;
 mod placeholder;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// Statements with placeholders, in the grammar of the page on the sql workload.
+    /// Statements with placeholders; docs/reference/sql-workload.md has the grammar.
     text: String,
-    /// Percent of all events that the events of a name have, by that name. The others share the
-    /// rest by their weights.
+    /// Share of an event in all events, in percent, by its name. The others share the rest by their
+    /// weights.
     #[serde(default)]
     shares: BTreeMap<String, u32>,
 }
@@ -81,7 +81,7 @@ impl Sql {
         if let Some(name) = shares.keys().find(|name| self.place_of(name).is_none()) {
             let names: Vec<&str> = self.events.iter().map(|e| e.name.as_str()).collect();
             return Err(format!(
-                "workload.shares: no event is named \"{name}\"; there are {}",
+                "workload.shares: unknown event \"{name}\"; the events are {}",
                 names.join(", ")
             ));
         }
@@ -91,7 +91,7 @@ impl Sql {
         if taken > 100 || (weight == 0 && taken < 100) {
             let why = match weight {
                 0 => "there are no other events for the rest",
-                _ => "there are only 100",
+                _ => "the limit is 100",
             };
             return Err(format!(
                 "workload.shares: together they are {taken} percent, and {why}"
