@@ -42,8 +42,8 @@ pub struct Hello {
     pub engine: String,
     /// As the server states it in its greeting.
     pub server_version: String,
-    /// What was agreed with the server besides the plain protocol: `tls`, `zlib`, `zstd`, and
-    /// `cached_metadata` if result definitions come once and not with each prepared result.
+    /// Session options agreed with the server: `tls`, `zlib`, `zstd`, and `cached_metadata` if
+    /// result definitions come once and not with each prepared result.
     #[serde(default)]
     pub session: Vec<String>,
     /// Each node, if the run has several; `server_version` and `session` are then the first one's.
@@ -51,7 +51,7 @@ pub struct Hello {
     pub nodes: Vec<NodeHello>,
 }
 
-/// A node's version, and what was agreed with it.
+/// A node's version and session options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeHello {
     pub name: String,

@@ -175,8 +175,8 @@ pub struct Server {
     pub connect_timeout_s: f64,
     #[serde(default)]
     pub tls: Tls,
-    /// Send the password as plain text, whoever receives it, if the server asks for that
-    /// (`mysql_clear_password`).
+    /// Send the password as plain text if the server asks for it (`mysql_clear_password`), even if
+    /// the server is not verified.
     #[serde(default)]
     pub enable_cleartext_plugin: bool,
     /// Accept the RSA key that the server sends, without verifying it (`caching_sha2_password`).

@@ -20,7 +20,7 @@ impl JsonSchema for Workload {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Whoever prints the schema of a plan puts the kinds here.
+        // `cli::schema` puts the kinds here.
         json_schema!({"type": "object", "required": ["kind"]})
     }
 }

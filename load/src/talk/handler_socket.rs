@@ -368,7 +368,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("is this a port of HandlerSocket?")
+                .contains("check that this is a port of HandlerSocket")
         );
         link.expect(request(Reply::Counts), 0);
         assert!(hear(&mut link, b"0\t1\n0\t1\n").is_err());

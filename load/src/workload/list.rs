@@ -270,7 +270,7 @@ mod tests {
     fn names_that_no_class_can_have_are_refused() {
         let said = |given: &[&str]| check_names(&names(given), 2).unwrap_err();
         assert!(said(&["a"]).contains("1 names for 2 statements"));
-        assert!(said(&["a", "b.c"]).contains("names[1]: \"b.c\" is no name"));
+        assert!(said(&["a", "b.c"]).contains("names[1]: \"b.c\" is not a name"));
         assert!(said(&["a", ""]).contains("names[1]"));
         let many: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
         assert!(

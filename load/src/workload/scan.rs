@@ -19,7 +19,7 @@ const RANGES_MAX: u64 = 1_000_000_000;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// What is read, in this order.
+    /// The parts to read, in this order.
     parts: Vec<Part>,
     /// Number of ranges at the beginning that were read before.
     #[serde(default)]

@@ -22,7 +22,8 @@ pub struct WayIn {
     /// PEM file with its key.
     #[arg(long, value_name = "FILE", requires = "ssl_cert")]
     ssl_key: Option<PathBuf>,
-    /// Send the password as plain text, whoever receives it, if the server asks for that.
+    /// Send the password as plain text if the server asks for it, even if the server is not
+    /// verified.
     #[arg(long)]
     enable_cleartext_plugin: bool,
     /// Accept the RSA key that the server sends, without verifying it.

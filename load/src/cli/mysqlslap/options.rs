@@ -90,7 +90,7 @@ pub const OPTIONS: &[SlapOption] = &[
     option("default-auth", None, Text, NoEffect, "the server selects the plugin"),
     option("delimiter", Some('F'), Text, Theirs, "separator of statements; default: end of line"),
     option("detach", None, Number, Theirs, "reopen each connection after this number of statements"),
-    option("enable-cleartext-plugin", None, Switch, MySql, "send the password as plain text, whoever receives it, if the server asks"),
+    option("enable-cleartext-plugin", None, Switch, MySql, "send the password as plain text if the server asks for it, even if it is not verified"),
     option("engine", Some('e'), Text, Theirs, "storage engines, comma-separated, run one after the other; engine:options"),
     option("get-server-public-key", None, Switch, MySql, "accept the server's RSA key without verifying it"),
     option("host", Some('h'), Text, Theirs, "host of the server"),

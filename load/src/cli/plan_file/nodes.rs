@@ -212,17 +212,19 @@ mod tests {
         );
         assert_eq!(
             refused(&ab, owners(vec![owner(400, "alpha"), owner(400, "beta")])),
-            "load.route.owners[1].upto: 400 is not above 400, the last key before it"
+            "load.route.owners[1].upto: 400 is not above the previous one, 400"
         );
         assert!(refused(&ab, owners(vec![owner(1000, "gamma")])).contains("no node \"gamma\""));
         let wanted = json!({"by": "key", "through": ["alpha"]});
-        assert!(refused(&ab, wanted).starts_with("load.route.through: say in owners"));
+        assert!(refused(&ab, wanted).starts_with("load.route.through: set owners"));
         let all = owner(1000, "alpha");
         let wanted = json!({"by": "key", "owners": [all], "through": ["bet"]});
         assert!(refused(&ab, wanted).starts_with("load.route.through[0]: there is no node"));
         assert!(refused(&["a", "a"], json!(null)).contains("nodes[1].name"));
         assert!(refused(&[""], json!(null)).contains("nodes[0].name: it is empty"));
-        assert!(refused(&[], json!({"by": "round_robin"})).contains("name them in nodes"));
+        assert!(
+            refused(&[], json!({"by": "round_robin"})).contains("load.route: a route needs nodes")
+        );
         let many: Vec<String> = (0..1001).map(|n| format!("n{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(refused(&many, json!(null)).contains("at most 1000"));

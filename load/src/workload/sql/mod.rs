@@ -90,7 +90,7 @@ impl Sql {
         let weight: u64 = others.map(|event| event.weight).sum();
         if taken > 100 || (weight == 0 && taken < 100) {
             let why = match weight {
-                0 => "there are no other events for the rest",
+                0 => "no events are left for the rest",
                 _ => "the limit is 100",
             };
             return Err(format!(
@@ -281,7 +281,7 @@ mod tests {
         assert!(said(&[("move", 101)]).contains("together they are 101 percent"));
         assert!(said(&[("move", 60), ("read", 50)]).contains("together they are 110 percent"));
         let each = [("move", 30), ("read", 30), ("other", 30)];
-        assert!(said(&each).contains("no other events"));
+        assert!(said(&each).contains("no events are left"));
         let whole = [("move", 30), ("read", 30), ("other", 40)];
         assert!(with(&whole).is_ok());
     }

@@ -19,7 +19,10 @@ fn keys_that_contradict_each_other_are_refused() {
         "{refused}"
     );
     let refused = refusal(json!({"c_load": 4}));
-    assert!(refused.contains("add workload.warehouses"), "{refused}");
+    assert!(
+        refused.contains("workload.c_load: it needs workload.warehouses"),
+        "{refused}"
+    );
     let nothing = json!({
         "new_order": 0, "payment": 0, "order_status": 0, "delivery": 0, "stock_level": 0
     });
@@ -160,7 +163,7 @@ fn tables_that_are_not_there_or_not_whole_are_refused() {
         json!({"first_warehouse": 4}),
     ] {
         let message = refusal(told, Looked::complete());
-        assert_eq!(message, "warehouse 4 is asked for, and the tables have 3");
+        assert_eq!(message, "needs warehouse 4, but the tables have 3");
     }
     let without = Looked::complete().without("c_load");
     assert!(refusal(json!({}), without).contains("does not say"));
