@@ -210,7 +210,7 @@ class NodeFigures(TypedDict):
 
 
 class NodeHello(TypedDict):
-    """A node's version, and what was agreed with it."""
+    """A node's version and session options."""
 
     name: str
     server_version: str

@@ -199,7 +199,7 @@ mod tests {
         let refused = |nodes: &[&str], wanted: Value| route(nodes, wanted).unwrap_err();
         assert_eq!(
             refused(&ab, json!({"by": "chance", "weights": {"bata": 1}})),
-            "load.route.weights.bata: there is no node \"bata\"; did you mean \"beta\"?"
+            "load.route.weights.bata: unknown node \"bata\"; did you mean \"beta\"?"
         );
         assert!(refused(&ab, json!({"by": "chance", "weights": {"beta": -1}})).contains("-1"));
         let none = json!({"by": "chance", "weights": {"alpha": 0, "beta": 0}});
@@ -235,6 +235,6 @@ mod tests {
         let mut plan = plan(&["a", "b"], json!({"by": "key"}));
         plan["workload"] = json!({"kind": "random_points", "rows": 1000});
         let refusal = parse(&plan.to_string()).unwrap_err();
-        assert!(refusal.contains("asks for one key"), "{refusal}");
+        assert!(refusal.contains("one key per event"), "{refusal}");
     }
 }

@@ -165,12 +165,12 @@ mod tests {
                 "1",
                 "unknown field `under_lock`, expected one of `under_lock_ns`",
             ),
-            ("under_lock_ns", "-1", "goes from 0 to 1000000000"),
+            ("under_lock_ns", "-1", "use 0 to 1000000000"),
             ("under_lock_ns", "much", "invalid type"),
-            ("speed", "1.2", "goes from 1 to 1.1"),
-            ("speed", "0.9", "goes from 1 to 1.1"),
+            ("speed", "1.2", "use 1 to 1.1"),
+            ("speed", "0.9", "use 1 to 1.1"),
             ("lock", "none", "unknown variant `none`"),
-            ("pool", "0", "goes from 1 to 1000"),
+            ("pool", "0", "use 1 to 1000"),
         ] {
             let refused = knobs.set(name, value).unwrap_err();
             assert!(refused.contains(words), "{refused}");

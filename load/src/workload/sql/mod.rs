@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn shares_that_cannot_be_are_refused() {
         let said = |shares: &[(&str, u32)]| with(shares).unwrap_err();
-        assert!(said(&[("moves", 5)]).contains("no event is named \"moves\""));
+        assert!(said(&[("moves", 5)]).contains("unknown event \"moves\""));
         assert!(said(&[("move", 101)]).contains("together they are 101 percent"));
         assert!(said(&[("move", 60), ("read", 50)]).contains("together they are 110 percent"));
         let each = [("move", 30), ("read", 30), ("other", 30)];

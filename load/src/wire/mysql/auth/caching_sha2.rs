@@ -95,7 +95,7 @@ mod tests {
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();
         assert_eq!(plugin.more(open, &[FAST_AUTH_OK]).unwrap(), None);
         let refused = plugin.more(open, &[FULL_AUTH]);
-        assert!(matches!(refused, Err(WireError::Ours(what)) if what.contains("vouches")));
+        assert!(matches!(refused, Err(WireError::Ours(what)) if what.contains("not verified")));
         for (server_key, says_key) in [
             (ServerKey::AsSent, true),
             (ServerKey::Known(b"no key".to_vec()), false),
