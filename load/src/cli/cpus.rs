@@ -114,10 +114,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let sample = Sample::new(&cpus, arguments.pairs as usize);
     if sample.of == 0 {
-        output::remark(
-            "contend-load: cpus: at least two CPUs are needed; this process may use \
-                        only one",
-        );
+        output::remark("contend-load: cpus: two CPUs are needed; this process may use only one");
     }
     let mut pairs = Vec::with_capacity(sample.pairs.len());
     for pair in sample.pairs {

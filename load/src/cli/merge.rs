@@ -1,5 +1,4 @@
-//! `contend-load merge`: the outcome of a run that several hosts shared, from the lines of its
-//! parts.
+//! `contend-load merge`: the outcome of a run of several hosts, from the lines of its parts.
 
 use super::output::Undone;
 use super::part::job_of_share;
@@ -18,9 +17,8 @@ use std::process::ExitCode;
 /// Combine the parts of a run shared by several hosts, and write its outcome.
 ///
 /// The first line of standard input is {"plan": PLAN, "hosts": [NAME, ...]}. Each further line has
-/// the number of a host, a tab, and a line that `part` wrote there; or {"type": "lost", "why":
-/// TEXT}; or {"type": "clock", "before": OFFSET, "after": OFFSET}, with OFFSET as printed by
-/// `clock`.
+/// the number of a host, a tab, and a line that `part` wrote there, or {"type": "lost", "why":
+/// TEXT}, or {"type": "clock", "before": OFFSET, "after": OFFSET} with OFFSETs printed by `clock`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {}
 
@@ -128,12 +126,7 @@ impl Merge {
         let LineKind { r#type } = serde_json::from_str(line).map_err(wrong)?;
         let hosts = self.hosts.len();
         let told = self.hosts.get_mut(host);
-        let told = told.ok_or_else(|| {
-            format!(
-                "host number {host} is not below the number of \
-                                               hosts, {hosts}"
-            )
-        })?;
+        let told = told.ok_or_else(|| format!("host {host} does not exist; there are {hosts}"))?;
         match r#type.as_str() {
             "hello" => told.hello = Some(serde_json::from_str(line).map_err(wrong)?),
             "phase" => {

@@ -133,9 +133,7 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<Exit
             Ok(Called::Done) => Ok(true),
             Ok(Called::Missing) => {
                 let name = run.script.name.as_deref().unwrap_or_default();
-                return Err(
-                    format!("workload.script: {name} has no prepare command or function").into(),
-                );
+                return Err(format!("workload.script: {name} has no prepare command").into());
             }
             Err(_) => Ok(false),
         },

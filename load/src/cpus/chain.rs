@@ -73,7 +73,7 @@ pub fn latency_ns() -> io::Result<f64> {
     let mut chain = Chain::lay(MappedWords::new(BYTES_MIN)?)?;
     chain
         .latency_ns(AT_MOST)
-        .ok_or_else(|| io::Error::other("other processes used the CPU all the time"))
+        .ok_or_else(|| io::Error::other("other tasks kept the CPU busy"))
 }
 
 fn walk(words: &[u64], mut at: u64, steps: u32) -> u64 {

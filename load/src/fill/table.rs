@@ -62,10 +62,7 @@ fn is_word(name: &str) -> bool {
 pub enum BadTable {
     #[error("unknown storage engine {0:?}; use MyISAM, Aria, InnoDB or RocksDB")]
     Engine(String),
-    #[error(
-        "{0:?} is not a table name; use 1 to 64 characters, without NUL and without a space at \
-         the end"
-    )]
+    #[error("{0:?} is not a table name; use 1 to 64 characters, without NUL or trailing space")]
     Name(String),
     #[error("{rows} rows are too many; the schema's id allows {rows_max}")]
     Rows { rows: u64, rows_max: u64 },

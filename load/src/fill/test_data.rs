@@ -48,8 +48,7 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     };
     if rows > i32::MAX as u64 || rows.is_multiple_of(STEP) {
         return Err(format!(
-            "--rows: test_data cannot have {rows} rows; use at most {}, and not a multiple of \
-             {STEP}",
+            "--rows: test_data cannot have {rows} rows; use at most {}, not a multiple of {STEP}",
             i32::MAX
         ));
     }

@@ -44,8 +44,7 @@ pub struct FillDone {
     /// Size of the rows as text, as sent to the server.
     pub bytes: u64,
     pub seconds: f64,
-    /// Checksum of the content: the same for the same seed, rows and schema, on every server and
-    /// engine.
+    /// Checksum of the content: equal for the same seed, rows and schema, on any server and engine.
     pub checksum: String,
     pub server_version: String,
     pub tables: Vec<FilledTable>,
@@ -64,7 +63,6 @@ pub struct FilledTable {
     pub keys_s: f64,
     /// `local`: over the connection; `pipe`: through a named pipe.
     pub transport: String,
-    /// Whether the keys were made by sorting; null if the engine has no other way, or was not
-    /// asked.
+    /// Whether keys were made by sorting; null if the engine has no other way, or was not asked.
     pub keys_by_sort: Option<bool>,
 }

@@ -14,9 +14,7 @@ pub fn die_with(pid: u32) -> io::Result<()> {
         return Ok(());
     }
     set_parent_process_death_signal(None)?;
-    Err(io::Error::other(format!(
-        "process {pid} is not the parent of contend-load"
-    )))
+    Err(io::Error::other(format!("process {pid} is not the parent")))
 }
 
 #[cfg(test)]

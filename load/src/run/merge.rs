@@ -104,7 +104,7 @@ impl HostParts {
     fn part(&mut self, host: usize) -> Result<&mut HostPart, String> {
         let hosts = self.hosts.len();
         let part = self.hosts.get_mut(host);
-        part.ok_or_else(|| format!("host number {host} is not below the number of hosts, {hosts}"))
+        part.ok_or_else(|| format!("host {host} does not exist; there are {hosts}"))
     }
 
     fn tell(&mut self, tell: &mut dyn FnMut(u32, PartInterval)) {

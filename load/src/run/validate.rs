@@ -127,9 +127,7 @@ impl Replayer<'_> {
             };
             let answer = self.ask(&request, &out)?;
             let Some(question) = questions.next() else {
-                return Err(Failure::plain(
-                    "an event sent more statements than expected",
-                ));
+                return Err(Failure::plain("an event sent unexpected statements"));
             };
             self.check(cycle, &question, &answer)?;
             if request.ends.is_some() {

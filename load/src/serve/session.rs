@@ -298,10 +298,7 @@ impl<A: Answering> ServedSession<A> {
                     Ok(_) => reply.error(&Refusal::new(
                         1461,
                         b"42000",
-                        format!(
-                            "This server prepares at most {STATEMENTS_MAX} statements per \
-                                 session"
-                        ),
+                        format!("At most {STATEMENTS_MAX} prepared statements per session"),
                     )),
                     Err(refusal) => reply.error(&refusal),
                 }

@@ -23,8 +23,7 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often each connection sends the whole list; then the run ends. Absent: until its time is
-    /// over.
+    /// How often each connection sends the list; the run then ends. Absent: until its time is over.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
@@ -74,8 +73,7 @@ fn check_names(names: &[String], statements: usize) -> Result<(), String> {
     let different: HashSet<&String> = names.iter().collect();
     if different.len() > CLASSES_MAX {
         return Err(format!(
-            "workload.names: {} different names; at most {CLASSES_MAX} statements are recorded \
-             separately",
+            "workload.names: {} different names; at most {CLASSES_MAX} are possible",
             different.len()
         ));
     }

@@ -214,12 +214,14 @@ mod tests {
             refused(&ab, owners(vec![owner(400, "alpha"), owner(400, "beta")])),
             "load.route.owners[1].upto: 400 is not above the previous one, 400"
         );
-        assert!(refused(&ab, owners(vec![owner(1000, "gamma")])).contains("no node \"gamma\""));
+        assert!(
+            refused(&ab, owners(vec![owner(1000, "gamma")])).contains("unknown node \"gamma\"")
+        );
         let wanted = json!({"by": "key", "through": ["alpha"]});
         assert!(refused(&ab, wanted).starts_with("load.route.through: set owners"));
         let all = owner(1000, "alpha");
         let wanted = json!({"by": "key", "owners": [all], "through": ["bet"]});
-        assert!(refused(&ab, wanted).starts_with("load.route.through[0]: there is no node"));
+        assert!(refused(&ab, wanted).starts_with("load.route.through[0]: unknown node"));
         assert!(refused(&["a", "a"], json!(null)).contains("nodes[1].name"));
         assert!(refused(&[""], json!(null)).contains("nodes[0].name: it is empty"));
         assert!(

@@ -164,10 +164,7 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
         return Err("--rows: set the size of tpcc with --with warehouses=N".to_owned());
     }
     if !(1..=100_000).contains(&keys.warehouses) {
-        return Err(format!(
-            "warehouses: {} is not between 1 and 100000",
-            keys.warehouses
-        ));
+        return Err(format!("warehouses: 1 to 100000, not {}", keys.warehouses));
     }
     let first = keys.first_warehouse.unwrap_or(1);
     let last = keys.last_warehouse.unwrap_or(keys.warehouses);
@@ -178,14 +175,11 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
         ));
     }
     if !(1..=100).contains(&keys.shrink) {
-        return Err(format!("shrink: {} is not between 1 and 100", keys.shrink));
+        return Err(format!("shrink: 1 to 100, not {}", keys.shrink));
     }
     let divided = keys.partition_by != PartitionBy::None;
     if divided && !(1..=1024).contains(&keys.partitions) {
-        return Err(format!(
-            "partitions: {} is not between 1 and 1024",
-            keys.partitions
-        ));
+        return Err(format!("partitions: 1 to 1024, not {}", keys.partitions));
     }
     let by_value = matches!(keys.partition_by, PartitionBy::Range | PartitionBy::List);
     if by_value && keys.partitions > keys.warehouses {

@@ -278,9 +278,7 @@ impl KnownVariable {
                 Ok(number) if (least..=most).contains(&number) => {
                     Ok((number / self.step() * self.step()).to_string())
                 }
-                Ok(_) if most == 0 => {
-                    Err(wrong(self.name, value, "0, because it has no such cache"))
-                }
+                Ok(_) if most == 0 => Err(wrong(self.name, value, "0: there is no such cache")),
                 Ok(_) if most == u64::MAX => {
                     Err(wrong(self.name, value, &format!("{least} or more")))
                 }

@@ -24,9 +24,7 @@ impl ServerError {
     pub fn read(&mut self, payload: &[u8]) -> Result<(), WireError> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("error packet")? != 0xff {
-            return Err(WireError::theirs(
-                "an error packet with an unknown first byte",
-            ));
+            return Err(WireError::theirs("an error packet of an unknown kind"));
         }
         let code = cursor.u16("error code")?;
         let mut sqlstate = *b"HY000";

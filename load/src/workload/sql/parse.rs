@@ -250,9 +250,7 @@ impl<'t> Parser<'t> {
                 })?;
             self.take_while(is_space);
         } else if !word.is_empty() {
-            return Err(start.error(format!(
-                "unknown word {word:?}; write for example `weight 3`"
-            )));
+            return Err(start.error(format!("unknown word {word:?}; use `weight 3`")));
         }
         match self.peek() {
             None | Some('\n' | '\r') => Ok((name.to_owned(), weight)),
@@ -348,9 +346,7 @@ impl<'t> Parser<'t> {
         let start = self.place();
         let name = self.take_while(is_name);
         if name.is_empty() {
-            return Err(
-                start.error("begin a placeholder with a name, such as {id:uniform(1, 100)}")
-            );
+            return Err(start.error("placeholder without a name; write {id:uniform(1, 100)}"));
         }
         self.take_while(char::is_whitespace);
         let place = if self.eat(':') {

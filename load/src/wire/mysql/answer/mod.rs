@@ -354,9 +354,7 @@ impl AnswerReader {
     fn first_of_a_prepare(&mut self, head: &[u8]) -> Result<Meaning, WireError> {
         let mut cursor = Cursor::new(head);
         if cursor.u8("prepare answer")? != 0 {
-            return Err(WireError::theirs(
-                "a prepare answer with an unknown first byte",
-            ));
+            return Err(WireError::theirs("a prepare answer of an unknown kind"));
         }
         let id = cursor.u32("statement id")?;
         let columns = cursor.u16("column count")?;
@@ -467,9 +465,7 @@ fn pass_whole(bytes: &[u8], sequence: u8, count: u64, special: u8) -> (u64, &[u8
 fn eof(head: &[u8], length: usize) -> Result<(u16, u16), WireError> {
     let mut cursor = Cursor::new(head);
     if length >= 9 || cursor.u8("EOF packet")? != 0xfe {
-        return Err(WireError::theirs(
-            "a different packet instead of an EOF packet",
-        ));
+        return Err(WireError::theirs("a different packet instead of EOF"));
     }
     Ok((cursor.u16("warning count")?, cursor.u16("status flags")?))
 }
