@@ -505,7 +505,7 @@ pub struct ErrorCount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub message: String,
-    /// What the reader can do about it.
+    /// What to do about it.
     pub hint: Option<String>,
     pub code: Option<u16>,
     pub sqlstate: Option<String>,

@@ -306,7 +306,7 @@ pub struct Tls {
     pub key: Option<PathBuf>,
 }
 
-/// As the servers' own clients name the modes.
+/// Named like in the servers' own clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
@@ -332,7 +332,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// How hard, how long, over how many connections.
+/// Rate, duration and connections of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {

@@ -61,7 +61,7 @@ pub const ITER_MAX: u32 = 1000;
 /// The steepest shape.
 pub const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
-/// Shapes of random keys; the parameters are named as sysbench names them.
+/// Shapes of random keys; the parameters are named like in sysbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution {

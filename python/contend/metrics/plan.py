@@ -43,7 +43,7 @@ Delivery = Literal["at_once", "deferred"]
 
 
 class Distribution(TypedDict):
-    """Shapes of random keys; the parameters are named as sysbench names them."""
+    """Shapes of random keys; the parameters are named like in sysbench."""
 
     exp: NotRequired[float]
     h: NotRequired[float]
@@ -93,7 +93,7 @@ class KeyRange(TypedDict):
 
 
 class Load(TypedDict):
-    """How hard, how long, over how many connections."""
+    """Rate, duration and connections of the load."""
 
     answer_timeout_s: NotRequired[float | None]
     arrival: NotRequired[Arrival]

@@ -118,7 +118,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Databases:", options: &[
         known("db-driver", Str, Some("mysql"), Both, NOTHING, "database driver: mysql"),
         known("db-ps-mode", Str, Some("auto"), Both, Open, "prepared statements: on the server (auto), or as plain text (disable)"),
-        known("db-debug", Bool, Some("off"), Both, NOTHING, "print the driver's steps"),
+        known("db-debug", Bool, Some("off"), Both, NOTHING, "accepted; prints nothing"),
     ] },
     Group { title: "mysql options:", options: &[
         known("mysql-host", List, Some("localhost"), Both, SERVER, "hosts, used in turn by the connections"),
@@ -134,10 +134,11 @@ pub const GROUPS: &[Group] = &[
         known("mysql-ssl-cert", Str, None, Only1_1, SERVER, "PEM file of the client's certificate"),
         known("mysql-ssl-cipher", Str, Some(""), Both, SERVER, "accepted; the ciphers of rustls are used"),
         known("mysql-get-server-public-key", Bool, Some("off"), Ours, SERVER, "accept the server's RSA key without verifying it"),
-        known("mysql-server-public-key-path", Str, None, Ours, SERVER, "file of the server's RSA key"),
+        known("mysql-server-public-key-path", Str, None, Ours, SERVER, "PEM file of the server's \
+                                                                        RSA key"),
         known("mysql-compression", Bool, Some("off"), Both, SERVER, "compress the connection with zlib"),
         known("mysql-compression-algorithms", Str, Some("zlib"), Only1_1, SERVER, "compression of the connection {zlib,zstd,uncompressed}"),
-        known("mysql-debug", Bool, Some("off"), Both, SERVER, "print each call of the driver"),
+        known("mysql-debug", Bool, Some("off"), Both, SERVER, "accepted; prints nothing"),
         known("mysql-ignore-errors", List, Some("1213,1020,1205"), Both, Open, "numbers of errors that restart an event, or all"),
         known("mysql-dry-run", Bool, Some("off"), Both, SERVER, "do not connect, run no queries"),
     ] },
