@@ -35,13 +35,13 @@ COMMANDS: dict[str, Subcommand] = {
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "why": Subcommand("why", "test possible causes of a difference between levels of a run"),
-    "profile": Subcommand("profile", "show the functions in which two levels spend CPU time"),
+    "profile": Subcommand("why", "show the functions in which two levels spend CPU time"),
     "show": Subcommand("results", "print the results of a run"),
     "report": Subcommand("results", "write the HTML report of a run"),
-    "compare": Subcommand("compare", "compare runs of two hosts, versions or days"),
+    "compare": Subcommand("runs", "compare runs of two hosts, versions or days"),
     "export": Subcommand("results", "write a run as CSV, JSON or Parquet"),
-    "history": Subcommand("history", "show runs of one experiment over time, and what changed"),
-    "serve": Subcommand("serve", "serve a local web page over all runs of a folder"),
+    "history": Subcommand("runs", "show runs of one experiment over time, and what changed"),
+    "serve": Subcommand("runs", "serve a local web page over all runs of a folder"),
     "recipes": Subcommand("experiments", "list the built-in experiments, or print one"),
     "schema": Subcommand(
         "experiments", "print the JSON Schema of experiment files, for your editor"

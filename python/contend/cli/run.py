@@ -249,7 +249,7 @@ def _explained(path: Path, args: argparse.Namespace) -> None:
 
 
 def _profiled(path: Path, args: argparse.Namespace) -> None:
-    from contend.cli.profile import profile
+    from contend.cli.why import profile
     from contend.sections.profile import HZ, MINUTES
 
     args.minutes, args.hz = MINUTES, HZ

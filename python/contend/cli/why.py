@@ -1,24 +1,28 @@
-"""`contend why`: the treatments for the cause of a difference, their time, and the results."""
+"""`contend why`: treatments for the causes of a difference, and the results. `contend profile`: the
+functions in which two levels of a run spend their CPU time. Both measure a pair of a run again,
+into a folder within the run's.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from contend.cli.pair_again import (
-    add_pair_again,
-    is_measured,
-    measure_within,
-    require_agreed,
-    require_measured,
-    require_minutes,
-    show_within,
-)
-from contend.cli.parser import remark
-from contend.store import find_run
-from contend.store.folder import WITHIN
-from contend.why.plan import MINUTES, WhyPlan, plan_of_why
+from contend.cli.parser import columns, confirmed, remark, say, say_json
+from contend.errors import RequestError, WorkError
+from contend.experiment import Experiment
+from contend.experiment.settings.profiler import HZ_MAX
+from contend.metrics.probed import WhyFacts
+from contend.sections.profile import HZ, REPEATS, ProfilePlan, plan_of_profile
+from contend.sections.profile import MINUTES as PROFILE_MINUTES
+from contend.store import RunFolder, find_run
+from contend.store.database import RESULTS_NAME
+from contend.store.folder import WITHIN, WITHIN_PROFILE
+from contend.why.plan import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.why.tried import by_reason
 
 WIDTH = 100
@@ -81,3 +85,172 @@ def _beforehand(plan: WhyPlan) -> list[str]:
                 f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
             )
     return lines
+
+
+if TYPE_CHECKING:
+    from contend.sections.model import Shown
+
+MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
+
+
+def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str = "") -> None:
+    """RUN, `--minutes`, `--json` and `--yes`, and the defaults of `contend run` for other options.
+
+    Args:
+        rest: more help for `--minutes`.
+    """
+    parser.add_argument(
+        "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
+    )
+    parser.add_argument(
+        "--minutes",
+        metavar="N",
+        type=float,
+        default=minutes,
+        help=f"measuring time in minutes (default: {minutes:g}){rest}",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--yes", action="store_true", help="do not prompt")
+    parser.set_defaults(server=None, resume=None, ignore=[], touch_host=False, out=None)
+    parser.set_defaults(scheduler=None)
+
+
+def is_measured(inner: Path) -> bool:
+    return (inner / RESULTS_NAME).is_file()
+
+
+def require_measured(inner: Path) -> None:
+    """Raise WorkError if the folder within a run's has no measured run."""
+    with RunFolder.open(inner) as folder:
+        records = folder.records(intervals=False)
+    if any(record.status == "ok" for record in records):
+        return
+    message = next((str((one.error or {}).get("message", "")) for one in records), "")
+    raise WorkError(
+        f"nothing was measured in {inner}" + (f"; the first run: {message}" if message else ""),
+        hint="Fix the cause, remove that folder and try again.",
+    )
+
+
+def require_minutes(minutes: float) -> None:
+    if not MINUTES_MIN <= minutes <= MINUTES_MAX:
+        raise RequestError(
+            f"--minutes must be from {MINUTES_MIN} to {MINUTES_MAX:g}, not {minutes:g}",
+            hint="A few minutes are usual.",
+        )
+
+
+def require_agreed(question: str, *, yes: bool) -> None:
+    if not confirmed(question, yes=yes):
+        raise NotTried("not confirmed", hint="Use --yes to skip the prompt.")
+
+
+def measure_within(
+    path: Path,
+    inner: Path,
+    experiment: Experiment,
+    args: argparse.Namespace,
+    *,
+    about_why: WhyFacts | None = None,
+) -> None:
+    """Measure an experiment on the servers of a run, into a folder within the run's."""
+    from contend.cli.console import console
+    from contend.cli.progress import display_on
+    from contend.cli.run import equipment_for
+    from contend.lab import session
+    from contend.load import find_program
+
+    before = {
+        name: server["source"]
+        for name, server in session.stored_servers(path).items()
+        if "source" in server
+    }
+    program = find_program()
+    with display_on(console(stderr=True)) as display:
+        equipment = equipment_for(args, experiment, inner, program, display, before=before)
+        session.begin(experiment, inner, equipment, display, about_why=about_why)
+
+
+def show_within(
+    path: Path,
+    inner: Path,
+    section_of: Callable[[RunFolder], Shown | None],
+    json_of: Callable[[RunFolder], Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the result: its section's text and all of its tables, or a document."""
+    with RunFolder.open(path) as folder:
+        if as_json:
+            say_json(json_of(folder))
+            return
+        section = section_of(folder)
+    if section is None:
+        require_measured(inner)
+        raise WorkError(f"nothing was measured in {inner}")
+    say(section.lead)
+    for table in section.tables:
+        say("")
+        for row in columns([table.columns, *(list(map(str, row)) for row in table.rows)]):
+            say(row)
+    sys.stdout.flush()
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "In which functions do the two levels that differ most spend their CPU time? Measures "
+        "them again, with and without perf sampling the server, so that the profiler's own effect "
+        "is known."
+    )
+    add_pair_again(parser, minutes=PROFILE_MINUTES)
+    parser.add_argument(
+        "--hz",
+        metavar="N",
+        type=int,
+        default=HZ,
+        help=f"samples per second of the server's CPU time (default: {HZ})",
+    )
+    parser.set_defaults(run=_profile)
+
+
+def _profile(args: argparse.Namespace) -> int:
+    return profile(find_run(args.folder), args)
+
+
+def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:
+    """Profile the pair of a run, unless that was done; print the result.
+
+    Args:
+        args: those of `contend profile`: `hz`, `minutes`, `json`, `yes`, and those of `contend run`
+            that choose the server.
+        agreed: the user requested it before the run and is not asked again.
+    """
+    from contend.sections.profile import profile_as_json, profile_section
+
+    inner = path / WITHIN_PROFILE
+    if not is_measured(inner):
+        _require_hz(args.hz)
+        require_minutes(args.minutes)
+        plan = plan_of_profile(path, hz=args.hz, minutes=args.minutes)
+        remark(_profile_plan_text(plan))
+        require_agreed("Profile it?", yes=args.yes or agreed)
+        measure_within(path, inner, plan.experiment, args)
+    show_within(path, inner, profile_section, profile_as_json, as_json=args.json)
+    require_measured(inner)
+    return 0
+
+
+def _require_hz(hz: int) -> None:
+    if not 1 <= hz <= HZ_MAX:
+        raise RequestError(
+            f"--hz must be from 1 to {HZ_MAX:,}, not {hz}",
+            hint="A lower rate disturbs less; a longer time (--minutes) also gives more samples.",
+        )
+
+
+def _profile_plan_text(plan: ProfilePlan) -> str:
+    return (
+        f"measuring {plan.pair.compared} = {plan.pair.finding.level} and "
+        f"{plan.pair.finding.baseline} again for {plan.seconds / 60:g} min ({REPEATS} repeats), "
+        f"with {plan.hz} samples per second of the server's CPU time and without"
+    )

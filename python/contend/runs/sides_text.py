@@ -12,7 +12,6 @@ from typing import Any
 from contend.findings import Finding, gate_over, smallest_slowdown
 from contend.report.gate import gate_text, percent_text
 from contend.report.model import GateText
-from contend.runs.differences import DifferenceRow, differences_between
 from contend.runs.page import filled
 from contend.runs.published_side import (
     NO_VERDICT,
@@ -20,7 +19,13 @@ from contend.runs.published_side import (
     published_json,
     published_lines,
 )
-from contend.runs.sides import RunSide, SidesCompared, compare_sides
+from contend.runs.sides import (
+    DifferenceRow,
+    RunSide,
+    SidesCompared,
+    compare_sides,
+    differences_between,
+)
 from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import finite
 

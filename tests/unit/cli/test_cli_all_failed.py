@@ -155,7 +155,7 @@ def test_the_exit_code_of_a_gate_has_priority(
 
     lab["change"], lab["gate"] = slower, 0.03 if code == 3 else None
     monkeypatch.setattr("contend.cli.why.explain", fail)
-    monkeypatch.setattr("contend.cli.profile.profile", fail)
+    monkeypatch.setattr("contend.cli.why.profile", fail)
     gate = ["--fail-if-slower", "3%"] if code == 3 else []
     path = tmp_path / "run"
     assert main(["run", "segmented-key-cache", "--out", str(path), look, *gate]) == code

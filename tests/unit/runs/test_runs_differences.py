@@ -13,7 +13,7 @@ from synthetic_run import FACTS, host_use, study, write_run
 
 from contend.findings import Study, study_of
 from contend.metrics.host import Cost, Measure, cost_between, measured_beside
-from contend.runs.differences import differences_between
+from contend.runs.sides import differences_between
 from contend.store import RunFolder, RunRecord
 
 
