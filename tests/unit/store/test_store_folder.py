@@ -136,7 +136,7 @@ def test_a_run_is_measured_once_but_may_fail_before(
 ) -> None:
     folder.append(record(3, "failed", done=None, error={"message": "server has gone away"}))
     folder.append(record(3))
-    with pytest.raises(StoreFailed, match=r"run 3 is in .* already"):
+    with pytest.raises(StoreFailed, match=r"already has .*run 3"):
         folder.append(record(3))
     assert [one.status for one in folder.records()] == ["failed", "ok"]
 
@@ -191,7 +191,7 @@ def test_a_different_format_of_its_experiment_is_refused(tmp_path: Path, number:
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious.txt").write_text("mine")
-    with pytest.raises(FolderExists, match="exists already"):
+    with pytest.raises(FolderExists, match="already exists"):
         RunFolder.create(tmp_path / "run", {}, [], {})
     assert [child.name for child in (tmp_path / "run").iterdir()] == ["precious.txt"]
 
