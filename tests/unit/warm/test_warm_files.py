@@ -68,7 +68,7 @@ def test_what_is_in_the_page_cache_is_not_read_again(
     ]
 
 
-def test_of_a_table_whose_file_cannot_be_read_nothing_is_told(
+def test_a_table_whose_file_cannot_be_read_is_left_out(
     host: ServerHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> int:

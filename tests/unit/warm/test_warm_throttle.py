@@ -34,7 +34,7 @@ LATENCY_S = 1000.0
 
 
 class Server(FakeConnection):
-    """`seen` is set when `wanted` was asked."""
+    """`seen` is set when the statement `wanted` arrives."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def test_a_probe_whose_table_was_dropped_reads_nothing_from_then_on(
     assert load.poll() is None
 
 
-def test_a_load_that_nobody_could_hold_back_any_more_is_ended(
+def test_a_load_that_can_no_longer_be_throttled_is_ended(
     load: subprocess.Popen[bytes],
 ) -> None:
     def refused() -> Any:
@@ -92,7 +92,7 @@ def test_it_goes_on_when_the_throttle_is_over(load: subprocess.Popen[bytes]) -> 
     with Throttle(server.connect, 0.0, lambda: server.wanted) as held:
         held.hold(load.pid)
         assert server.seen.wait(SOON_S)
-        assert (held.held or "").startswith("latency, ")
+        assert (held.held or "").startswith("latency ")
     assert held.held_s > 0
     load.terminate()
     # A stopped process would not hear it.
@@ -171,7 +171,7 @@ def test_one_crowded_moment_halves_once() -> None:
     for look in range(10):
         pace.see(look / 100, 0.02)
     assert pace.share == before / 2
-    assert pace.why == "latency, 2.5% of its speed"
+    assert " 2.5% " in str(pace.why)
     pace.ran(0.002, 1.0)
     assert pace.rest_until_s == pytest.approx(1.0 + 0.002 * (1 / pace.share - 1))
 
