@@ -55,7 +55,7 @@ def section(one: Candidate) -> str:
         ]
         lines.append(f"- **Placebo**: {proposal.placebo.words}. {changes(proposal.placebo.sets)}")
         lines.append(
-            f"- **Prediction**: at least {proposal.least:.0%} of the difference disappears."
+            f"- **Predicted**: removes at least {proposal.least:.0%} of the difference."
         )
     else:
         lines.append(f"- **Never tried**: {proposal}.")
