@@ -1,4 +1,4 @@
-"""Stopping by width: what the rule says, and whether intervals hold where it stopped."""
+"""Stopping by width: the rule, and whether intervals hold where it stopped."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_the_rule_stops_where_the_simulation_does() -> None:
         assert standing[-1].half_width == pytest.approx(math.expm1(half[i].max()))
 
 
-def test_what_is_still_needed_is_about_what_it_takes() -> None:
-    """Told after eight units; the median of what then was needed is within a fifth."""
+def test_the_estimate_of_missing_units_is_about_right() -> None:
+    """Estimated after eight units; the median of the true number is within a fifth."""
     sd, rule = 0.05, StoppingRule(until=0.02)
     values = sd * np.random.default_rng(5).normal(size=(200, MOST, 1))
     n, _, _ = first_narrow(values, math.log1p(0.02), rule.interval_confidence)

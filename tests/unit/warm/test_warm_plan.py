@@ -1,4 +1,4 @@
-"""The plan of a warm-up: what is loaded, in which order, what does not fit."""
+"""The plan of a warm-up: the items, their order, and those that do not fit."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_smallest_come_first_by_default() -> None:
     assert plan.left_out == ()
 
 
-def test_what_the_server_keeps_free_is_not_filled() -> None:
+def test_pages_that_the_server_keeps_free_are_not_filled() -> None:
     seen = survey(ORDERS)
     pool = replace(seen.caches[0], size=4096, kept_free=1024)
     plan = make_plan(replace(seen, caches=(pool,)))
@@ -69,7 +69,7 @@ def test_what_the_server_keeps_free_is_not_filled() -> None:
     assert "(4 KiB, 1 KiB of it" in left_out.why
 
 
-def test_only_what_is_named_is_loaded() -> None:
+def test_only_named_items_are_loaded() -> None:
     plan = make_plan(survey(ORDERS, CODES), database="shop", only=["codes", "orders.note"])
     assert names(plan.items) == ["shop.codes.PRIMARY", "shop.orders.note"]
     plan = make_plan(survey(replace(CODES, name="shop")), database="shop", only=["shop.PRIMARY"])

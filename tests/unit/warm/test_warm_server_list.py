@@ -25,7 +25,7 @@ def completed(second: int) -> str:
 
 
 class Server:
-    """Says one text a look, the last for ever; remembers what was set."""
+    """Returns one status per poll, the last for ever; records the changed variables."""
 
     def __init__(self, *statuses: str) -> None:
         self.statuses: Iterator[str] = itertools.chain(
@@ -80,15 +80,13 @@ def test_a_load_is_waited_for_after_any_earlier_status(
     assert (data / FILE_NAME).read_text() == "1,1\n"
 
 
-def test_one_that_the_server_is_at_is_waited_for_first(
-    monkeypatch: pytest.MonkeyPatch, data: Path
-) -> None:
+def test_a_load_in_progress_is_awaited_first(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     monkeypatch.setattr(server_list.time, "time", lambda: 2.0)
     statuses = [BEGUN, "Loaded 7/9 pages", completed(1), completed(1), completed(2)]
     assert loaded(monkeypatch, data, statuses)[1] == [100]
 
 
-def test_a_second_is_let_pass_in_which_another_load_was_completed(
+def test_a_load_is_not_started_in_the_second_of_an_earlier_end(
     monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     times = iter([61.9, 61.95, 62.0])

@@ -67,12 +67,12 @@ def test_a_pool_that_grew_by_the_list_has_it(monkeypatch: pytest.MonkeyPatch) ->
     assert events[-1].done == events[-1].sizes == {BY_LIST: 150 * PAGE}
 
 
-def test_what_was_there_before_is_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_loaded_earlier_are_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, _ = by_list(monkeypatch, [450, 450], lambda: np.concatenate(list(ASKED.values())))
     assert loaded.refused == {}
 
 
-def test_what_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_is_not_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     held = np.concatenate([ASKED["shop.a.PRIMARY"], ASKED["shop.b.PRIMARY"][:20]])
     loaded, _ = by_list(monkeypatch, [300, 420], lambda: held)
     ((name, why),) = loaded.refused.items()
@@ -101,7 +101,7 @@ def scanned(upto: int, *ranges: int, refused: str = "") -> dict[str, Any]:
 
 
 class Load:
-    """Tells of these scans, one an interval, then ends, or fails."""
+    """Reports these scans, one per interval, then ends, or fails."""
 
     def __init__(self, *scans: dict[str, Any], error: LoadFailed | None = None) -> None:
         self.scans, self.error = scans, error
@@ -155,19 +155,19 @@ def test_progress_of_a_load(tmp_path: Path) -> None:
     ]
 
 
-def test_a_resumed_one_skips_what_is_done_and_counts_the_rest(tmp_path: Path) -> None:
+def test_a_resumed_load_skips_finished_ranges_and_counts_the_rest(tmp_path: Path) -> None:
     fake = Load(scanned(5, 3, 2))
     assert load(fake, tmp_path, upto=4)[0] == 50
     assert fake.plans[0]["workload"]["skip"] == 4
 
 
-def test_what_the_server_refused_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_refused_item_is_named_with_the_reason(tmp_path: Path) -> None:
     fake = Load(scanned(5, 3, 2, refused="shop.a.s"))
     fake.errors = [{"message": "no such table", "code": 1146}]
     assert load(fake, tmp_path)[1] == {"shop.a.s": "no such table (1146)"}
 
 
-def test_a_broken_one_leaves_in_the_journal_how_far_it_was(tmp_path: Path) -> None:
+def test_a_broken_load_leaves_its_progress_in_the_journal(tmp_path: Path) -> None:
     fake = Load(scanned(2, 2, 0), error=LoadFailed("the server closed the connection"))
     with pytest.raises(WarmingBroke, match="the server closed") as broke:
         load(fake, tmp_path)
