@@ -54,9 +54,7 @@ def section(one: Candidate) -> str:
             for number, dose in enumerate(proposal.doses, start=1)
         ]
         lines.append(f"- **Placebo**: {proposal.placebo.words}. {changes(proposal.placebo.sets)}")
-        lines.append(
-            f"- **Predicted**: removes at least {proposal.least:.0%} of the difference."
-        )
+        lines.append(f"- **Predicted**: removes at least {proposal.least:.0%} of the difference.")
     else:
         lines.append(f"- **Never tried**: {proposal}.")
     return "\n".join([*lines, f"- **Refuted by** {one.refuted_by}.", ""])

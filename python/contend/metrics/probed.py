@@ -195,8 +195,7 @@ class SessionWhole(TypedDict):
 
 
 class EarlierSession(TypedDict):
-    """Results of an earlier run of the same experiment on this host: the name of its folder, and
-    the time when it ended."""
+    """Results of an earlier run of this experiment on this host: its folder, and its end."""
 
     run: str
     ended_at: str
@@ -514,8 +513,7 @@ class TriedRecord(TypedDict):
     """The way a candidate is tried, as printed beforehand.
 
     least: minimum share of the difference, as a logarithm, that the whole dose takes away.
-    doses, placebo: names of treatments, the doses from the smallest to the whole; `words` has
-        their texts.
+    doses, placebo: names of treatments, the doses from the smallest to the whole; `words`: texts.
     contains: whole doses of other candidates, which take away a part of this one's effect.
     """
 

@@ -217,7 +217,7 @@ _BLOCK_CACHES = (
 
 def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
     """The caches that this server has, by engine."""
-    reported = {
+    values = {
         str(name): int(value)
         for statement in (
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_page_size', 'key_buffer_size',"
@@ -231,25 +231,23 @@ def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
         for name, value in fetch(connection, statement)
     }
     found = {}
-    page = reported.get("innodb_page_size")
+    page = values.get("innodb_page_size")
     if page:
-        total, used = (
-            reported.get(f"Innodb_buffer_pool_pages_{part}") for part in ("total", "data")
-        )
-        size = reported["innodb_buffer_pool_size"] if total is None else total * page
+        total, used = (values.get(f"Innodb_buffer_pool_pages_{part}") for part in ("total", "data"))
+        size = values["innodb_buffer_pool_size"] if total is None else total * page
         held = None if used is None else used * page
         # Every second, MySQL evicts until this number of pages per instance is free.
-        depth = reported.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
-        kept_free = depth * reported.get("innodb_buffer_pool_instances", 1) * page
+        depth = values.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
+        kept_free = depth * values.get("innodb_buffer_pool_instances", 1) * page
         found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
     for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:
-        room, block = reported.get(size_name), reported.get(page_name)
+        room, block = values.get(size_name), values.get(page_name)
         if room and block:
-            unused = reported.get(unused_name)
+            unused = values.get(unused_name)
             held = None if unused is None else max(0, room - unused * block)
             found[engine] = Cache(engine, name, room, held, block)
-    room = reported.get("rocksdb_block_cache_size")
+    room = values.get("rocksdb_block_cache_size")
     if room:
-        held = reported.get("Rocksdb_block_cache_usage")
+        held = values.get("Rocksdb_block_cache_usage")
         found["rocksdb"] = Cache("rocksdb", "RocksDB's block cache", room, held, 4096)
     return found

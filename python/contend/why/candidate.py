@@ -88,8 +88,7 @@ class Proposal:
     """How a candidate is tried.
 
     doses: the smaller ones first, then the whole; only one if there are no steps between.
-    least: the predicted minimum share of the difference, as a logarithm, that the whole dose
-        takes away.
+    least: the predicted least share of the difference, as a logarithm, that the whole dose removes.
     dose_s: the time to apply a dose to both levels and revert it, if that is long.
     """
 
@@ -169,16 +168,16 @@ class Pair:
         options = {**by_kind.get(ANY, {}), **by_kind.get(self.kind, {})}
         return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
-    def figure(self, metric: str | Metric | PairFigure, side: Side) -> float | None:
+    def figure(self, metric: str | Metric | Derived, side: Side) -> float | None:
         """The mean over the runs of one side, or the result of a diagnostic pass; None if not
         recorded. A counter that did not change is not recorded: it is 0 if others were."""
-        if isinstance(metric, PairFigure):
+        if isinstance(metric, Derived):
             return metric.read(self, side)
         found = metric_of(metric) if isinstance(metric, str) else metric
         values = [value for run in self.runs[side] if (value := _read(found, run)) is not None]
         return statistics.fmean(values) if values else None
 
-    def times(self, metric: str | Metric | PairFigure, least: float = 0.0) -> float | None:
+    def times(self, metric: str | Metric | Derived, least: float = 0.0) -> float | None:
         """The slower side's figure divided by the faster side's, or by `least` if that is more."""
         slower, faster = self.figure(metric, "slower"), self.figure(metric, "faster")
         if slower is None or faster is None:
@@ -228,7 +227,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class PairFigure:
+class Derived:
     """A figure of both sides together, or of a diagnostic pass, which no single measured run has.
     `read` returns None if it is unknown."""
 
@@ -296,7 +295,7 @@ class Sign:
     if_known: a missing figure does not count against the candidate.
     """
 
-    metric: str | Metric | PairFigure
+    metric: str | Metric | Derived
     at: Literal["slower", "faster", "either", "over"]
     least: float = -math.inf
     most: float = math.inf
@@ -322,7 +321,7 @@ class Sign:
         return self.metric if isinstance(self.metric, str) else self.metric.name
 
 
-def more_of(metric: str | Metric | PairFigure, least: float, over: float) -> tuple[Sign, Sign]:
+def more_of(metric: str | Metric | Derived, least: float, over: float) -> tuple[Sign, Sign]:
     """The slower side has at least `least`, and at least `over` times the faster side's figure."""
     return Sign(metric, "slower", least), Sign(metric, "over", over)
 

@@ -48,9 +48,9 @@ from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.store import RunFolder
 from contend.why.candidate import (
     Candidate,
+    Derived,
     HostPowers,
     Pair,
-    PairFigure,
     Proposal,
     Treatment,
     pair_of,
@@ -245,9 +245,7 @@ def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Propo
         elif (touched := _touched(pair, proposal)) is not None:
             untested[one.name] = f"its treatment would affect the compared setting {touched}"
         elif (same := _same(proposal, found)) is not None:
-            untested[one.name] = (
-                f"it needs the same treatment as {same}, so they cannot be distinguished"
-            )
+            untested[one.name] = f"indistinguishable from {same}: it needs the same treatment"
         else:
             found.append((one, proposal))
     return sorted(found, key=lambda each: (each[1].dose_s, -each[0].times_over(pair)))
@@ -255,7 +253,7 @@ def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Propo
 
 def _not_recorded(one: Candidate, pair: Pair) -> str:
     absent = dict.fromkeys(sign.name for sign in one.signature if sign.holds(pair) is None)
-    if all(isinstance(sign.metric, PairFigure) for sign in one.signature if sign.name in absent):
+    if all(isinstance(sign.metric, Derived) for sign in one.signature if sign.name in absent):
         return _NO_PASS
     runs = [run for side in pair.runs.values() for run in side]
     if not any(run.probes.get("status") for run in runs) and not absent.keys() <= _NOT_COUNTERS:

@@ -85,12 +85,9 @@ class CandidateTried:
 @dataclass(frozen=True, slots=True)
 class DifferenceTried:
     """The untreated difference in the same minutes, as the absolute logarithm of level over
-    baseline, and the candidates.
-
-    certain: there is a difference to explain.
-    unmeasured: records without a figure under some treatment.
-    failed, decided, aside: candidates that are no longer measured, by name; `failed` has the error
-        of the impossible treatment.
+    baseline, and the candidates. `certain`: there is a difference to explain. `unmeasured` lack
+    a figure under some treatment. Three groups are no longer measured: `failed`, by name with the
+    error of an impossible treatment; `decided` and `aside`, by name.
     """
 
     log_difference: Estimate
@@ -277,9 +274,8 @@ def _verdict(
     """The verdict of one candidate, false with at most this chance.
 
     A confirmation needs all of its conditions, so each may err with the whole chance: a false cause
-    fails at least one of them, and the same one if judged a part. A refutation needs one of
-    several, so they share the chance. A candidate that takes too little and may be a part stays
-    open to the end.
+    fails one of them, and the same one if judged a part. A refutation needs one of several, so
+    they share the chance. One that takes too little and may be a part stays open to the end.
 
     Args:
         means: of the differences, by treatment.

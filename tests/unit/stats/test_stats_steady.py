@@ -133,7 +133,7 @@ def test_one_stall_is_not_a_trend() -> None:
 def test_too_few_slices_are_unknown() -> None:
     seen = look_for_trend(np.linspace(1, 2, 11))
     assert (seen.state, seen.steady_from) == ("unknown", None)
-    assert seen.why .startswith("11 slices are too few")
+    assert seen.why.startswith("11 slices are too few")
     assert look_for_trend([]).state == "unknown"
     assert look_for_trend(np.zeros(20)).why == "no query was answered in 20 slices"
 

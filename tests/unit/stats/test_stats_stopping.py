@@ -75,11 +75,11 @@ def test_the_rule_stops_where_the_simulation_does() -> None:
     rule = StoppingRule(until=math.expm1(width_of(12, 0.05)))
     n, _, half = first_narrow(values, width_of(12, 0.05), rule.interval_confidence)
     for i, stops in enumerate(n):
-        standing = [progress(values[i, :k], rule, spent_s=0, unit_s=1) for k in range(1, stops + 1)]
-        assert [one.stop for one in standing] == [False] * (stops - 1) + [True]
-        assert standing[-1].reason == "width reached"
-        assert (standing[-1].units_more, standing[-1].seconds_more) == (0, 0.0)
-        assert standing[-1].half_width == pytest.approx(math.expm1(half[i].max()))
+        state = [progress(values[i, :k], rule, spent_s=0, unit_s=1) for k in range(1, stops + 1)]
+        assert [one.stop for one in state] == [False] * (stops - 1) + [True]
+        assert state[-1].reason == "width reached"
+        assert (state[-1].units_more, state[-1].seconds_more) == (0, 0.0)
+        assert state[-1].half_width == pytest.approx(math.expm1(half[i].max()))
 
 
 def test_the_estimate_of_missing_units_is_about_right() -> None:
@@ -87,30 +87,30 @@ def test_the_estimate_of_missing_units_is_about_right() -> None:
     sd, rule = 0.05, StoppingRule(until=0.02)
     values = sd * np.random.default_rng(5).normal(size=(200, MOST, 1))
     n, _, _ = first_narrow(values, math.log1p(0.02), rule.interval_confidence)
-    standing = [progress(one[:8], rule, spent_s=0, unit_s=10) for one in values]
-    more = [one.units_more or 0 for one in standing]
+    state = [progress(one[:8], rule, spent_s=0, unit_s=10) for one in values]
+    more = [one.units_more or 0 for one in state]
     assert np.median(more) + 8 == pytest.approx(np.median(n), rel=0.2)
-    assert all(one.seconds_more == 10 * (one.units_more or 0) for one in standing)
+    assert all(one.seconds_more == 10 * (one.units_more or 0) for one in state)
 
 
 @given(st.lists(st.floats(-1, 1), max_size=20), st.floats(0.001, 0.5), st.floats(0, 100))
 def test_a_width_counts_from_the_least_units_on(
     values: list[float], until: float, spent: float
 ) -> None:
-    standing = progress(
+    state = progress(
         np.array(values), StoppingRule(until=until, at_most_s=50), spent_s=spent, unit_s=5
     )
-    assert standing.n == len(values)
-    assert standing.stop == (standing.reason in ("width reached", "time is up"))
-    if standing.reason == "width reached":
-        assert standing.n >= 8 and standing.half_width <= until
-    elif standing.reason == "time is up":
+    assert state.n == len(values)
+    assert state.stop == (state.reason in ("width reached", "time is up"))
+    if state.reason == "width reached":
+        assert state.n >= 8 and state.half_width <= until
+    elif state.reason == "time is up":
         assert spent + 5 > 50
     else:
         assert spent + 5 <= 50
-        assert (standing.reason == "too few units") == (standing.n < 8)
-    if standing.n >= 2 and standing.units_more is not None and standing.reason != "width reached":
-        assert standing.units_more >= max(8 - standing.n, 1)
+        assert (state.reason == "too few units") == (state.n < 8)
+    if state.n >= 2 and state.units_more is not None and state.reason != "width reached":
+        assert state.units_more >= max(8 - state.n, 1)
 
 
 def test_the_answer_itself_does_not_matter() -> None:
@@ -135,26 +135,22 @@ def test_time_alone_ends_it_without_a_requested_width() -> None:
 def test_lost_units_are_left_out_of_their_level() -> None:
     values = np.random.default_rng(1).normal(0, 0.001, (8, 2))
     values[3, 1] = math.nan
-    standing = progress(values, StoppingRule(until=0.1), spent_s=0, unit_s=2)
-    assert (standing.n, standing.reason, standing.units_more) == (7, "too few units", 1)
-    assert standing.half_width < 0.01
+    state = progress(values, StoppingRule(until=0.1), spent_s=0, unit_s=2)
+    assert (state.n, state.reason, state.units_more) == (7, "too few units", 1)
+    assert state.half_width < 0.01
 
 
 def test_fewer_than_two_units_have_no_interval() -> None:
     for values in (np.empty(0), np.empty((0, 3)), np.array([0.1])):
-        standing = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
-        assert (standing.stop, standing.reason, standing.units_more) == (
-            False,
-            "too few units",
-            None,
-        )
-        assert math.isinf(standing.half_width) and math.isinf(standing.seconds_more)
-        assert standing.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
+        state = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
+        assert (state.stop, state.reason, state.units_more) == (False, "too few units", None)
+        assert math.isinf(state.half_width) and math.isinf(state.seconds_more)
+        assert state.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
 
 
 def test_the_line_has_the_missing_time() -> None:
-    standing = Standing(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
-    assert standing.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
+    state = Standing(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
+    assert state.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
     reached = Standing(True, "width reached", 0.0198, 12, 0, 0.0, 0.02, 0.035)
     assert reached.words() == "±1.98 % after 12 repeats"
     never = Standing(True, "time is up", 2.5, 2, None, math.inf, 0.02, 0.035)
@@ -169,27 +165,22 @@ def test_a_run_stops_at_the_interval_that_is_printed() -> None:
     stolen = chance.normal(0, 0.1, (10, 6, 2))
     d = chance.normal(0, 0.05, (10, 6, 2)) - 0.5 * stolen
     rule = StoppingRule(until=0.03)
-    standing = progress_of_table(d, shape, rule, spent_s=0, unit_s=1, covariates=[stolen])
+    state = progress_of_table(d, shape, rule, spent_s=0, unit_s=1, covariates=[stolen])
     printed = answer_table(d, shape, confidence=rule.interval_confidence, covariates=[stolen])
     wholes = [printed.whole(level) for level in (0, 1)]
-    assert standing.half_width == pytest.approx(
+    assert state.half_width == pytest.approx(
         max(math.sqrt(one.high / one.low) - 1 for one in wholes)
     )
-    assert standing.p_each == printed.depths[0].p_each
+    assert state.p_each == printed.depths[0].p_each
     without = progress_of_table(d, shape, rule, spent_s=0, unit_s=1)
-    assert without.half_width > standing.half_width
+    assert without.half_width > state.half_width
 
 
 def test_nothing_compared_has_no_width_and_ends_with_its_time() -> None:
     nothing, shape = np.empty((3, 6, 0)), TableShape(2, 3)
     rule = StoppingRule(until=None, at_most_s=10)
-    standing = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
-    assert (standing.stop, standing.reason, standing.n, standing.units_more) == (
-        True,
-        "time is up",
-        3,
-        None,
-    )
+    state = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
+    assert (state.stop, state.reason, state.n, state.units_more) == (True, "time is up", 3, None)
     assert not progress_of_table(nothing, shape, rule, spent_s=1, unit_s=2).stop
 
 

@@ -28,9 +28,8 @@ class Server:
     """Returns one status per poll, the last for ever; records the changed variables."""
 
     def __init__(self, *statuses: str) -> None:
-        self.statuses: Iterator[str] = itertools.chain(
-            statuses[:-1], itertools.repeat(statuses[-1])
-        )
+        last = itertools.repeat(statuses[-1])
+        self.statuses: Iterator[str] = itertools.chain(statuses[:-1], last)
         self.set: list[tuple[str, str]] = []
 
     def status(self, _connection: Any, _name: str) -> str:

@@ -110,9 +110,8 @@ def test_reads_that_do_not_explain_a_difference() -> None:
     fast, slow = way("repeated", 1.74, 0.5), way("queries", 2.13, 0.5)
     assert "reads do not distinguish them" in str(why_repeated(WRITER, place(fast, slow)))
     of_disk = way("queries", 2.13, 0.5, disk=4000.0)
-    assert "the rest was in the system's page cache" in str(
-        why_repeated(WRITER, place(fast, of_disk))
-    )
+    text = str(why_repeated(WRITER, place(fast, of_disk)))
+    assert "the rest was in the system's page cache" in text
     nothing = way("repeated", 1.74, 0.5, disk=0.0)
     for reading in (figure(30.0), figure(0, estimated=estimate([0.0, 3000.0, 9000.0]))):
         text = str(why_repeated(WRITER, place(nothing, replace(slow, disk=reading))))

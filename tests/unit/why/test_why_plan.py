@@ -65,8 +65,7 @@ def test_the_hint_has_the_missing_repeats_if_they_are_known(
         differences(monkeypatch, *nothing)
         with pytest.raises(why.NotTried) as refused:
             explained()
-        assert "--for TIME" in str(refused.value.hint)
-        assert "compare.repeats" not in str(refused.value.hint)
+        assert "--for TIME" in (hint := str(refused.value.hint)) and "repeats=" not in hint
 
 
 def proposals(*names: str) -> tuple[Pair, list[tuple[Any, Proposal]]]:
@@ -114,11 +113,10 @@ def test_a_treatment_of_two_candidates_is_measured_once() -> None:
     _, ((_, one), (_, other)) = proposals("log-flush", "sort-passes")
     assert one.placebo.sets == other.placebo.sets
     tables: dict[str, dict[str, Any]] = {}
-    names = [
-        why._treatment_name(tables, each.placebo, name) for each, name in ((one, "a"), (other, "b"))
-    ]
+    named = why._treatment_name
+    names = [named(tables, each.placebo, name) for each, name in ((one, "a"), (other, "b"))]
     assert names == ["a", "a"] and list(tables) == ["a"]
-    assert why._treatment_name(tables, one.whole, "c") == "c"
+    assert named(tables, one.whole, "c") == "c"
 
 
 def test_candidates_whose_signs_differ_most_come_first() -> None:

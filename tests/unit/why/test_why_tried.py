@@ -143,9 +143,7 @@ def test_the_slower_side_has_to_gain_more_than_the_faster_one_loses(
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_a_gain_follows_the_direction_of_the_metric(
-    monkeypatch: pytest.MonkeyPatch, better: str
-) -> None:
+def test_a_gain_is_that_of_the_metric(monkeypatch: pytest.MonkeyPatch, better: str) -> None:
     (one,) = of_study(monkeypatch, scattered((0.6, 0.2, 1.0)), better).candidates
     assert (one.verdict, round(one.both_faster, 1)) == ("confirmed", 0.2)
 

@@ -152,9 +152,7 @@ CANDIDATES = (
             (
                 setting("no slow query log", slow_query_log="OFF"),
                 setting(
-                    "neither slow query log nor general log",
-                    slow_query_log="OFF",
-                    general_log="OFF",
+                    "neither slow nor general query log", slow_query_log="OFF", general_log="OFF"
                 ),
             )
         ),

@@ -8,8 +8,8 @@ from contend.metrics import Metric, Run
 from contend.why.candidate import (
     SESSION,
     Candidate,
+    Derived,
     Pair,
-    PairFigure,
     Proposal,
     Side,
     Sign,
@@ -64,8 +64,8 @@ _CACHE_VISITS = Metric(
 _SEARCHES = Metric(
     "adaptive_hash_searches_per_question", "Searches by the adaptive hash index", "", _searches
 )
-_CONTENTION = PairFigure("switches_or_server_cpu_per_query_over", _contention)
-_HELD = PairFigure("asleep_for_preempted_share", _held)
+_CONTENTION = Derived("switches_or_server_cpu_per_query_over", _contention)
+_HELD = Derived("asleep_for_preempted_share", _held)
 
 _WITHOUT_HASH = setting("without the adaptive hash index", innodb_adaptive_hash_index="OFF")
 _ONE_WALK = setting(

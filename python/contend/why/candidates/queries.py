@@ -12,8 +12,8 @@ from contend.findings.plans import PLANS, WHOLE, changed, plans_in
 from contend.metrics import Metric, Run
 from contend.why.candidate import (
     Candidate,
+    Derived,
     Pair,
-    PairFigure,
     Proposal,
     Side,
     Sign,
@@ -135,6 +135,7 @@ def _plans_that_differ(pair: Pair, side: Side) -> float | None:
     return None if mine is None or theirs is None else float(len(changed(mine, theirs)))
 
 
+_DIFFERENT_PLANS = Derived("plans_that_differ", _plans_that_differ)
 _ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
 
 _PLAIN: dict[str, Level] = {
@@ -223,7 +224,7 @@ CANDIDATES = (
         limit="queries per second: the rate at which whole tables are read",
         signature=(
             *more_of("status.Handler_read_rnd_next_per_query", 100, 3),
-            Sign(PairFigure("tables_read_whole", _read_whole), "slower", least=1, if_known=True),
+            Sign(Derived("tables_read_whole", _read_whole), "slower", least=1, if_known=True),
         ),
         needs=(database,),
         treat=_index,
@@ -247,12 +248,7 @@ CANDIDATES = (
         limit="queries per second: the rate at which the plan's rows are read",
         signature=(
             *more_of(_ROWS_READ, 2, 1.5),
-            Sign(
-                PairFigure("plans_that_differ", _plans_that_differ),
-                "slower",
-                least=1,
-                if_known=True,
-            ),
+            Sign(_DIFFERENT_PLANS, "slower", least=1, if_known=True),
         ),
         needs=(mariadb,),
         treat=_plans,
@@ -265,9 +261,7 @@ CANDIDATES = (
         signature=(
             Sign("round_trips_per_event", "slower", least=2),
             Sign("response_us_mean", "over", least=1.1),
-            Sign(
-                PairFigure("server_cpu_share_of_added_response", _added_by_cpu), "slower", most=0.5
-            ),
+            Sign(Derived("server_cpu_share_of_added_response", _added_by_cpu), "slower", most=0.5),
         ),
         treat=_together,
         refuted_by="a difference that remains when an event waits for few answers",

@@ -32,15 +32,9 @@ def _bytes(run: Run) -> float | None:
     return None if came is None or went is None else (came + went) / run.done["queries"]
 
 
-_ASKED = Metric(
-    "questions_per_query", "Questions of all clients per measured query", "", _questions
-)
-_STALL_SHARE = Metric(
-    "host_disk_stall_share", "Share of time that tasks waited for disks", "", _stalled
-)
-_DISK_BYTES = Metric(
-    "server_disk_bytes_per_query", "Bytes that the server reads and writes per query", "", _bytes
-)
+_ALL_QUERIES = Metric("questions_per_query", "All questions per measured query", "", _questions)
+_STALL_SHARE = Metric("host_disk_stall_share", "Share of time waiting for disks", "", _stalled)
+_DISK_BYTES = Metric("server_disk_bytes_per_query", "Disk bytes of the server", "", _bytes)
 _STEAL_SHARE = Metric("host_steal_share", "Stolen CPU time", "", DISTURBANCES["steal"])
 
 CANDIDATES = (
@@ -95,7 +89,7 @@ CANDIDATES = (
         "burst-beside",
         title="other clients send more queries at the same time (a burst of load)",
         limit="queries per second: the remaining time of the CPUs and of each lock",
-        signature=more_of(_ASKED, 1.3, 1.3),
+        signature=more_of(_ALL_QUERIES, 1.3, 1.3),
         treat=_OTHERS,
         refuted_by="a difference that remains without that work",
     ),
