@@ -1,4 +1,4 @@
-"""The page that lists the candidates is what the candidates say."""
+"""The page of candidates shows the texts of the candidates."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "candidates.
 
 HEAD = (
     "# Candidates: causes that an experiment can try\n\n"
-    "What [`contend why`](../guides/why.md) looks for and tries, in the order in which it does. "
+    "The causes that [`contend why`](../guides/why.md) looks for and tries, in its order. "
     "`CONTEND_UPDATE_GOLDEN=1 pytest tests/golden/test_golden_candidates.py` writes this page "
-    "from the files in `python/contend/why/candidates/`. Doses and placebos depend on the "
-    "pair; here they are those of made-up pairs on a host with 2 CPUs and 2 memory nodes, most of "
-    "them of 8 connections.\n\n"
-    "A sign is a metric of the slower side, of the faster one, of the side that has more of it, or "
-    "that of the slower side over that of the faster. All signs of a candidate must hold.\n"
+    "from the files in `python/contend/why/candidates/`. Doses and placebos depend on the pair; "
+    "here they are those of made-up pairs on a host with 2 CPUs and 2 memory nodes, most of them "
+    "with 8 connections.\n\n"
+    "A sign is a metric of the slower side, of the faster side, of the side with more of it, or "
+    "the slower side's divided by the faster side's. All signs of a candidate must hold.\n"
 )
 
 _AT = {
@@ -35,28 +35,28 @@ _AT = {
 def bounds(sign: Sign) -> str:
     low = "" if sign.least == -math.inf else f"at least {sign.least:g}"
     high = "" if sign.most == math.inf else f"at most {sign.most:g}"
-    known = ", if somebody looked (`contend run … --budget`)" if sign.if_known else ""
+    known = ", if a diagnostic pass was run (`contend run … --budget`)" if sign.if_known else ""
     return " and ".join(filter(None, (low, high))) + known
 
 
 def section(one: Candidate) -> str:
     has_it, _ = SIGNS[one.name]
-    found = one.propose(has_it)
+    proposal = one.propose(has_it)
     lines = [f"## `{one.name}`", "", f"{one.title[0].upper()}{one.title[1:]}.", ""]
-    lines.append(f"- **Sets a limit to** {one.limit}.")
+    lines.append(f"- **Limits** {one.limit}.")
     if one.contains:
         names = ", ".join(f"`{name}`" for name in one.contains)
-        lines.append(f"- **Contains** {names}, and has to take away more than that.")
+        lines.append(f"- **Contains** {names}: it must take away more than that.")
     lines += [f"- **Sign**, {_AT[s.at]}: `{s.name}` {bounds(s)}." for s in one.signature]
-    if isinstance(found, Proposal):
+    if isinstance(proposal, Proposal):
         lines += [
             f"- **Dose {number}**: {dose.words}. {changes(dose.sets)}"
-            for number, dose in enumerate(found.doses, start=1)
+            for number, dose in enumerate(proposal.doses, start=1)
         ]
-        lines.append(f"- **Placebo**: {found.placebo.words}. {changes(found.placebo.sets)}")
-        lines.append(f"- **Foretold**: at least {found.least:.0%} of the difference goes.")
+        lines.append(f"- **Placebo**: {proposal.placebo.words}. {changes(proposal.placebo.sets)}")
+        lines.append(f"- **Predicted**: removes at least {proposal.least:.0%} of the difference.")
     else:
-        lines.append(f"- **Never tried**: {found}.")
+        lines.append(f"- **Never tried**: {proposal}.")
     return "\n".join([*lines, f"- **Refuted by** {one.refuted_by}.", ""])
 
 
@@ -65,7 +65,7 @@ def changes(sets: object) -> str:
     return ", ".join(f"`{path}` = `{value}`" for path, value in sets.items())
 
 
-def test_the_page_lists_every_candidate_as_it_is() -> None:
+def test_the_page_lists_every_candidate() -> None:
     text = "\n".join([HEAD, *map(section, CANDIDATES.values())])
     if os.environ.get("CONTEND_UPDATE_GOLDEN"):
         PAGE.write_text(text)

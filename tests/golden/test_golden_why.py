@@ -1,4 +1,4 @@
-"""What `contend why` says beforehand, of what was tried, and of runs that it cannot be asked of."""
+"""The output of `contend why`: its plan, the results, and its refusals."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ def in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     code = main(["why", *arguments])
     captured = capsys.readouterr()
     return f"{captured.out}{captured.err}exit {code}\n"
 
 
-def test_of_what_it_cannot_be_asked(
+def test_refused_runs_and_a_plan(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     study_run: Callable[[Path], Path],
 ) -> None:
-    texts = [said(capsys, "nowhere")]
+    texts = [output(capsys, "nowhere")]
     run = str(study_run(Path("run")))
-    texts.append(said(capsys, run, "--plan"))
-    texts.append(said(capsys, run, "--minutes", "0"))
+    texts.append(output(capsys, run, "--plan"))
+    texts.append(output(capsys, run, "--minutes", "0"))
     with RunFolder.open(Path(run)) as folder:
         machine = folder.meta().facts["machine"]
     monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
     monkeypatch.setattr(why, "host_powers", lambda: HostPowers(cpus=2, root=True, groups=True))
-    texts.append(said(capsys, run, "--plan"))
+    texts.append(output(capsys, run, "--plan"))
     write_slices(Path("equal"), gain=lambda *_: 1.0)
-    texts.append(said(capsys, "equal"))
+    texts.append(output(capsys, "equal"))
     write_run(Path("begun"), runs=10)
-    texts.append(said(capsys, "begun"))
+    texts.append(output(capsys, "begun"))
     alone = study("quick")
     alone = replace(alone, compare=replace(alone.compare, baseline={}))
     write_run(Path("alone"), alone)
     assert SEGMENTS in {factor.path for factor in alone.factors}
-    texts.append(said(capsys, "alone"))
+    texts.append(output(capsys, "alone"))
     check("why-refused", "\n".join(texts))
 
 
@@ -63,12 +63,12 @@ def tried(
 ) -> DifferenceTried:
     record: TriedRecord = {
         "candidate": "log-flush",
-        "title": "commits wait until the log is on the disk",
+        "title": "commits wait until the redo log is on disk",
         "refuted_by": "",
         "least": 0.5,
         "doses": ["log-flush.1"],
         "placebo": "log-flush.placebo",
-        "words": {"log-flush.1": "the log written and flushed once a second"},
+        "words": {"log-flush.1": "the log written and flushed once per second"},
     }
     left = Estimate(0.27, 0.2, 0.34, 8, 0.99)
     one = CandidateTried(record, verdict, left, 0.99, 0.72, 0.4, {"log-flush.1": 0.27}, more)  # type: ignore[arg-type]

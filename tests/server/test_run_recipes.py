@@ -41,7 +41,7 @@ def test_the_auto_generated_load(lab: Lab) -> None:
     assert "new over old, published" in full.stdout
     told = "Why the time grows with the clients" in full.stdout
     assert told != ("so no cause is told" in full.stdout)
-    assert "What the clients cost" in full.stdout
+    assert "The cost of the clients" in full.stdout
 
 
 FIVE = ["first_ten", "by_last_name", "count_aamodt", "names_by_count", "salaries_of_jo"]
@@ -116,7 +116,7 @@ def test_the_query_cache(lab: Lab) -> None:
     asked = json.dumps(found)
     assert "Qcache" not in asked  # What a reader sees has words.
     shown = lab.contend("show", "out", "--full").stdout
-    assert "What the cache did" in shown
+    assert "Work of the cache" in shown
     # Whether so short a run is certain of anything, nobody knows; its cause is told if it is.
     assert ("one lock for all" in shown) != ("so no cause is told" in shown)
 

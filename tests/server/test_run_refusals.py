@@ -118,7 +118,7 @@ def test_a_folder_that_has_something_in_it(lab: Lab) -> None:
     (lab.out / "thesis.txt").write_text("mine")
     done = lab.run()
     assert done.returncode == 2
-    assert f"{lab.out} exists already" in done.stderr
+    assert f"{lab.out} already exists" in done.stderr
     assert [path.name for path in lab.out.iterdir()] == ["thesis.txt"]
 
 

@@ -159,7 +159,7 @@ def test_the_plan_is_printed_and_nothing_is_read(shop: PrivateServer, warm: Any)
         name for name, _ in names
     }
     assert {index for name, index in names if name == "orders"} == {"PRIMARY", "customer", "note"}
-    assert re.search(r"^  shop\.seen +a view holds no rows of its own$", out, re.M)
+    assert re.search(r"^  shop\.seen +a view has no rows of its own$", out, re.M)
     assert "MyISAM's key cache" in out
 
 
@@ -192,8 +192,8 @@ def test_every_range_of_every_table_is_read_and_nothing_is_written(
     ("words", "said"),
     [
         (("--table", "ordres"), 'no table or index ordres.*Did you mean "shop.orders"'),
-        (("--table", "seen"), "seen cannot be warmed: a view holds no rows of its own"),
-        (("--resume",), "no warm-up of .* was interrupted"),
+        (("--table", "seen"), "seen cannot be warmed: a view has no rows of its own"),
+        (("--resume",), "no interrupted warm-up of "),
         (("--max-latency", "5"), "is not a duration such as"),
         (("--max-latency", "5 parsecs"), "is not a unit of time"),
         (("--status", "--table", "orders"), "--table cannot be combined with --status"),
@@ -355,7 +355,7 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     _, err = process.communicate()
     assert process.returncode == 1
     assert "Traceback" not in err
-    assert "the warm-up broke off" in err
+    assert "the warm-up stopped early" in err
     (noted,) = journals_in(tmp_path / "contend" / "undo")
     with Journal.at(noted, "theirs") as journal:
         assert journal.work is not None
@@ -364,7 +364,7 @@ def test_a_server_that_goes_away_and_comes_back_cold_is_warmed_anew(
     server.start(POOL)
     code, _, err = warm(server, "--resume")
     assert code == 2
-    assert "was restarted since, so its caches are empty again" in err
+    assert "was restarted since" in err
     pages = dict(
         query(
             server,
@@ -538,7 +538,7 @@ def test_a_load_that_somebody_stops_is_made_up_by_scans(
         patched.setattr(server_list, "_set", set_and_abort)
         code, _, err = warm(shop, "--table", "orders")
     assert code == 0, err
-    assert "load aborted on request. InnoDB's tables are scanned instead" in err
+    assert "load aborted on request. Scanning InnoDB's tables instead" in err
     assert is_warm(warm(shop, "--status", "--json")[1], "shop.orders")
 
 

@@ -73,7 +73,7 @@ class CounterSource:
             title if self.name == "status" else f"{title} ({self.title})",
             "",
             read.over(self._reader(counter), self.queries),
-            said=f"take {title}",
+            phrase=f"take {title}",
             counted=True,
         )
 
@@ -165,19 +165,18 @@ def _host(run: Run) -> Counts | None:
 _elapsed_s = read.field(lambda run: run.probes.get("host"), lambda host: host["elapsed_s"])
 
 SOURCES: tuple[CounterSource, ...] = (
-    CounterSource("status", "SHOW GLOBAL STATUS", _status, read.asked, _elapsed_s),
+    CounterSource("status", "SHOW GLOBAL STATUS", _status, read.queries_of_server, _elapsed_s),
     CounterSource("status", "SHOW GLOBAL STATUS", _gauges, None, None),
-    CounterSource("innodb", "INNODB_METRICS", _innodb, read.asked, _elapsed_s),
-    CounterSource("key_cache", "KEY_CACHES", _key_caches, read.asked, _elapsed_s),
+    CounterSource("innodb", "INNODB_METRICS", _innodb, read.queries_of_server, _elapsed_s),
+    CounterSource("key_cache", "KEY_CACHES", _key_caches, read.queries_of_server, _elapsed_s),
     CounterSource("server", "server process", _process(read.server), read.queries, read.measured_s),
     CounterSource("client", "contend-load", _process(read.client), read.queries, read.measured_s),
-    CounterSource("host", "the host", _host, read.asked, _elapsed_s, of_block=True),
+    CounterSource("host", "the host", _host, read.queries_of_server, _elapsed_s, of_block=True),
 )
 
 
 def is_guise(source: CounterSource, counter: str) -> bool:
-    """Whether a counter is the throughput under a different name: it counts queries, or it follows
-    the clock."""
+    """Whether a counter only shows the throughput: it counts queries, or it follows the clock."""
     return source.name == "status" and counter in (CLOCKS | QUERIES)
 
 

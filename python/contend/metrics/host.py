@@ -1,4 +1,4 @@
-"""Quantities of a host: their meaning, units and text, and how two hosts differ in them. Doctor
+"""Quantities of a host: their meaning, units and text, and the differences of two hosts. Doctor
 measures them; every run records some of them too.
 """
 
@@ -21,20 +21,20 @@ class Measure(NamedTuple):
 
 
 UNITS: Mapping[str, tuple[float, str, str]] = {
-    "fsync_us": (1, "µs", "a page is written and flushed (fdatasync)"),
-    "handover_ns": (1, "ns", "a line of cache goes to another CPU and comes back"),
-    "wake_us": (1, "µs", "a thread is woken on another CPU"),
+    "fsync_us": (1, "µs", "writing and flushing a page (fdatasync)"),
+    "handover_ns": (1, "ns", "cache-line round trip between CPUs"),
+    "wake_us": (1, "µs", "waking a thread on a different CPU"),
     "memory_ns": (1, "ns", "one load from memory"),
-    "far_memory_ns": (1, "ns", "one load from the memory of another node"),
-    "timer_late_us": (1, "µs", "a sleep of 100 µs ends late"),
-    "clock_ns": (1, "ns", "the clock is read"),
+    "far_memory_ns": (1, "ns", "one load from memory of a different node"),
+    "timer_late_us": (1, "µs", "lateness of a sleep of 100 µs"),
+    "clock_ns": (1, "ns", "reading the clock"),
     "system_call_ns": (1, "ns", "a system call"),
-    "fault_us_per_mib": (1, "µs", "a MiB of fresh memory is touched"),
-    "steal_share": (100, "%", "CPU time that the hypervisor gave to others"),
-    "busy_share": (100, "%", "CPU time that other processes used"),
-    "throttled_share": (100, "%", "time that the CPU quota held processes back"),
-    "swapped_pages": (1, "pages", "memory swapped in or out each second"),
-    "refault_pages": (1, "pages", "files read again each second, after they were paged out"),
+    "fault_us_per_mib": (1, "µs", "touching a MiB of fresh memory"),
+    "steal_share": (100, "%", "CPU time that the hypervisor gave to other guests"),
+    "busy_share": (100, "%", "CPU time of other processes"),
+    "throttled_share": (100, "%", "time that the CPU quota throttled processes"),
+    "swapped_pages": (1, "pages", "memory swapped in or out per second"),
+    "refault_pages": (1, "pages", "file pages read again per second after eviction"),
 }
 """Factor and unit to show a measure in, and its meaning. More is worse for all of them."""
 
@@ -55,16 +55,16 @@ class Cost(NamedTuple):
 
 
 def cost_between(name: str | None, first: Measured, second: Measured) -> Cost | None:
-    """None if it was not measured on both."""
+    """None unless it was measured on both."""
     if name is None or name not in UNITS or name not in first or name not in second:
         return None
     one, other = first[name], second[name]
-    said = f"{UNITS[name][2]}: {in_words(name, one)} and {in_words(name, other)}"
+    text = f"{UNITS[name][2]}: {in_words(name, one)} and {in_words(name, other)}"
     if one.low <= other.high and other.low <= one.high:
-        return Cost(f"{said}, which overlap", 1.0)
+        return Cost(f"{text} (ranges overlap)", 1.0)
     if min(one.value, other.value) <= 0:
-        return Cost(said, math.inf if other.value > one.value else 0.0)
-    return Cost(said, other.value / one.value)
+        return Cost(text, math.inf if other.value > one.value else 0.0)
+    return Cost(text, other.value / one.value)
 
 
 def in_words(name: str, found: Measure) -> str:
@@ -91,7 +91,7 @@ def quarters(values: Sequence[float]) -> Measure:
 
 
 LOOKS_MIN = 4
-"""Fewer have no quartiles, and do not show how far samples differ."""
+"""Fewer samples have no quartiles and do not show the spread."""
 
 
 def measured_beside(runs: Iterable[Run]) -> dict[str, Measure]:

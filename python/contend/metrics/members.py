@@ -71,13 +71,13 @@ def _commits(run: Run) -> float | None:
 MEMBERS = (
     Metric("crossing_share", "Share of events that cross servers", "", crossing_share),
     Metric("conflicts_per_commit", "Conflicts between nodes per commit", "",
-           read.over(_conflicts, _commits), said="have conflicts per commit", counted=True),
+           read.over(_conflicts, _commits), phrase="have conflicts per commit", counted=True),
     Metric("backend_statements_per_select",
            "Statements that backends answer per SELECT of the front", "", _per_select("Questions"),
-           said="take statements of backends per SELECT", counted=True),
+           phrase="take statements of backends per SELECT", counted=True),
     Metric("backend_bytes_per_select", "Bytes that backends send per SELECT of the front", "",
-           _per_select("Bytes_sent"), said="take bytes of backends per SELECT", counted=True),
-    Metric("throttled_s", "Time that CPU quotas held the servers back, all of them together", "s",
+           _per_select("Bytes_sent"), phrase="take bytes of backends per SELECT", counted=True),
+    Metric("throttled_s", "Total time that CPU quotas throttled the servers", "s",
            _throttled_s),
 )
 # fmt: on

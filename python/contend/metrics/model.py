@@ -30,7 +30,7 @@ EVENTS = "events_per_s"
 count."""
 
 SECONDS = "seconds"
-"""For work with an end of its own."""
+"""For a fixed amount of work."""
 
 _VERDICTS: dict[str, dict[str, str]] = {
     "rate": {"higher": "faster", "lower": "slower"},
@@ -41,7 +41,7 @@ _VERDICTS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Where a run stores the times from which a percentile is read: a HdrHistogram in nanoseconds.
+    """The HdrHistogram, in nanoseconds, in which a run stores the times for its percentiles.
 
     Histograms with one `key` are the same recording in different runs, and can be added.
     """
@@ -55,8 +55,8 @@ class Metric:
     """One figure of a run.
 
     value: reads it from a run; None if the run does not have it. Never negative.
-    said: what a server does more or less of, if applicable, as a verb and a noun: "make new orders
-    a minute". `counted` if the noun is plural, for fewer instead of less.
+    phrase: what a server does more or less of, if applicable, as a verb and a noun: "make new
+    orders per minute". `counted` if the noun is plural, for fewer instead of less.
     histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs is
     then read from the sum of their histograms, and `value` serves only for its interval.
     """
@@ -68,16 +68,16 @@ class Metric:
     kind: Literal["rate", "time", "amount"] = "amount"
     histogram: Histogram | None = None
     quantile: float | None = None
-    said: str = ""
+    phrase: str = ""
     counted: bool = False
 
     @property
     def verb(self) -> str:
-        return self.said.partition(" ")[0]
+        return self.phrase.partition(" ")[0]
 
     @property
     def noun(self) -> str:
-        return self.said.partition(" ")[2]
+        return self.phrase.partition(" ")[2]
 
     @property
     def less_is_better(self) -> bool:
@@ -106,7 +106,7 @@ class Metric:
         return _VERDICTS[self.kind].get(verdict, verdict)
 
     def amount(self, verdict: str) -> str:
-        """`more new orders a minute`, `less server CPU per query`; only with a noun."""
+        """`more new orders per minute`, `less server CPU per query`; only with a noun."""
         less = "fewer" if self.counted else "less"
         return f"{'more' if verdict == 'higher' else less} {self.noun}"
 

@@ -60,8 +60,8 @@ def _times(
 
     for end, (called, quantile) in _TIMES.items():
         log_of_end = None if quantile is None else kept
-        name, words = f"{prefix}_{end}", f"{title}, {called}"
-        yield Metric(name, words, "µs", time(end), "time", log_of_end, quantile)
+        name, full_title = f"{prefix}_{end}", f"{title}, {called}"
+        yield Metric(name, full_title, "µs", time(end), "time", log_of_end, quantile)
 
 
 _warming_s = read.field(read.warming, lambda warming: warming["seconds"])
@@ -83,13 +83,13 @@ FIXED: dict[str, Metric] = {
     for metric in (
         Metric(THROUGHPUT, "Throughput", "queries/s", _qps, "rate"),
         Metric(EVENTS, "Event rate", "events/s", read.over(read.events_in_parts, read.measured_s),
-               "rate", said="make events a second", counted=True),
+               "rate", phrase="make events per second", counted=True),
         Metric(SECONDS, "Time for the whole work", "s", read.whole_work_s, "time"),
         Metric("warming_s", "Time to warm the buffer pool before the run", "s", _warming_s, "time"),
         Metric("seconds_with_warming", "Time for the whole work with its warming", "s",
                read.total(read.whole_work_s, _warming_s), "time"),
         Metric("resident_share",
-               "Share of the tables that is in the buffer pool when the run begins", "", _resident),
+               "Share of the tables in the buffer pool when the run begins", "", _resident),
         *_times("response_us", "Response time", read.outcome,
                 lambda done: done["latency_us"], lambda done: done["latency_hdr_ns"]),
         *_times("service_us", "Service time", read.open_loop,
@@ -97,27 +97,27 @@ FIXED: dict[str, Metric] = {
         *_times("lag_us", "Lag", read.open_loop,
                 lambda loop: loop["lag_us"], lambda loop: loop["lag_hdr_ns"]),
         Metric("server_cpu_us_per_query", "Server CPU per query", "µs",
-               read.over(read.server_cpu_us, read.queries), said="take server CPU per query"),
+               read.over(read.server_cpu_us, read.queries), phrase="take server CPU per query"),
         Metric("client_cpu_us_per_query", "Client CPU per query", "µs",
-               read.over(read.client_cpu_us, read.queries), said="take client CPU per query"),
-        Metric("client_cpu_share", "Share of the client in the CPU time of client and server", "",
+               read.over(read.client_cpu_us, read.queries), phrase="take client CPU per query"),
+        Metric("client_cpu_share", "Client share of the CPU time of client and server", "",
                read.over(read.client_cpu_us, _cpu_us)),
         Metric("round_trips_per_event", "Round trips per event", "", read.round_trips_per_event,
-               said="take round trips per event", counted=True),
+               phrase="take round trips per event", counted=True),
         Metric("server_cpu_us_per_event", "Server CPU per event", "µs",
-               read.over(read.server_cpu_us, read.events), said="take server CPU per event"),
+               read.over(read.server_cpu_us, read.events), phrase="take server CPU per event"),
         Metric("client_cpu_us_per_event", "Client CPU per event", "µs",
-               read.over(read.client_cpu_us, read.events), said="take client CPU per event"),
+               read.over(read.client_cpu_us, read.events), phrase="take client CPU per event"),
         Metric("client_ceiling_share", "Load-generator utilisation", "", _ceiling),
         Metric("switches_per_query", "Context switches of the server per query", "",
                read.over(_switches, read.queries),
-               said="take context switches per query", counted=True),
+               phrase="take context switches per query", counted=True),
         Metric("read_bytes_per_query", "Bytes the server read from storage per query", "B",
                read.over(_read_bytes, read.queries),
-               said="read bytes from storage per query", counted=True),
+               phrase="read bytes from storage per query", counted=True),
         Metric("write_bytes_per_query", "Bytes the server wrote to storage per query", "B",
                read.over(_write_bytes, read.queries),
-               said="write bytes to storage per query", counted=True),
+               phrase="write bytes to storage per query", counted=True),
         Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
         Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
         Metric("query_cache_wait_share",
@@ -129,7 +129,7 @@ FIXED: dict[str, Metric] = {
                read.lock_wait_share),
         Metric("lock_held_ns", "Time that a visit holds a key cache lock", "ns", read.lock_held_ns),
         Metric("lock_held_share",
-               "Share of the time in which the busiest key cache lock is held", "",
+               "Share of the time that the busiest key cache lock is held", "",
                read.lock_held_share),
         *_times("line_late_us", "Lateness of the delay line", read.line,
                 lambda line: line["late_us"], lambda line: line["late_hdr_ns"]),
@@ -172,13 +172,13 @@ ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
 def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
     """`statement.NAME.FIGURE`: the queries of one class of statements."""
     find = read.named(read.classes, name)
-    asked = read.field(find, lambda figures: figures["queries"])
+    queries = read.field(find, lambda figures: figures["queries"])
     rows = read.field(find, lambda figures: figures["rows"])
     errors = read.field(find, lambda figures: figures["errors"])
     yield Metric(f"{prefix}qps", f"Throughput of {name}", "queries/s",
-                 read.over(asked, read.measured_s), "rate")
-    yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, asked))
-    yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, asked))
+                 read.over(queries, read.measured_s), "rate")
+    yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, queries))
+    yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, queries))
     yield from _times(f"{prefix}service_us", f"Service time of {name}", find,
                       lambda figures: figures["latency_us"])
 
@@ -228,7 +228,7 @@ class UnknownMetric(Exception):
         self.known = known
 
 
-_ALSO_CALLED = {"latency": "response", "tps": EVENTS, "throughput": THROUGHPUT}
+_NAMES_ELSEWHERE = {"latency": "response", "tps": EVENTS, "throughput": THROUGHPUT}
 """Names from other tools, to suggest the right one for a wrong name."""
 
 
@@ -241,7 +241,7 @@ def metric_of(name: str) -> Metric:
     metric = FIXED.get(name) or own.get(name) or counter_metric(name)
     if metric is not None:
         return metric
-    for other, ours in _ALSO_CALLED.items():
+    for other, ours in _NAMES_ELSEWHERE.items():
         if name.startswith(other):
             raise UnknownMetric([name.replace(other, ours, 1)])
     if whose:

@@ -76,8 +76,8 @@ class CalibrationRecord(CeilingRecord):
 class PressureChange(TypedDict):
     """The host's changes, as counted by `contend.host`. Shares are of all CPUs' time.
 
-    stall_share: `cpu.some`, `memory.full`, …: of the elapsed time, that some or all tasks stood
-    still.
+    stall_share: `cpu.some`, `memory.full`, …: share of the elapsed time in which some or all tasks
+    stalled.
     """
 
     elapsed_s: float
@@ -167,7 +167,7 @@ class NodeMatrix(TypedDict):
 
 
 class HostState(TypedDict):
-    """The CPUs before and after a block, or a run of its own, and the pages read back from the disk
+    """The CPUs before and after a block or a separate run, and the pages read back from the disk
     meanwhile.
 
     memory_ns: time of one load from memory before the servers of the repeat were started.
@@ -184,7 +184,7 @@ class HostState(TypedDict):
 class SessionWhole(TypedDict):
     """A session's result for a level over the baseline, over all cells, by one metric.
 
-    log_ratio, se, df: ln(level / baseline), its standard error and that one's degrees of freedom.
+    log_ratio, se, df: ln(level / baseline), its standard error and the degrees of freedom of that.
     """
 
     metric: str
@@ -195,7 +195,7 @@ class SessionWhole(TypedDict):
 
 
 class EarlierSession(TypedDict):
-    """Results of an earlier run of the same on this host: its folder's name, when it ended."""
+    """Results of an earlier run of this experiment on this host: its folder, and its end."""
 
     run: str
     ended_at: str
@@ -369,7 +369,7 @@ class ResidentPart(TypedDict):
 
 
 class Warming(TypedDict, total=False):
-    """How the buffer pool was warmed after a cold start.
+    """The warming of the buffer pool after a cold start.
 
     seconds: duration.
     resident_share: of the tables' pages that were in the pool then.
@@ -382,12 +382,12 @@ class Warming(TypedDict, total=False):
 
 
 class ProfileRecord(TypedDict):
-    """Where the server spent its CPU time, by samples.
+    """The functions in which the server spent its CPU time, by samples.
 
     hz: samples per second of CPU time.
     stacks: functions from the outermost to the innermost, separated by `;` -> samples. Callers are
     known only if the program keeps frame pointers.
-    why_not: why there are none; None if there are.
+    why_not: the reason why there are none.
     """
 
     hz: int
@@ -459,7 +459,7 @@ class Probes(TypedDict, total=False):
 
 
 class DesignFacts(TypedDict, total=False):
-    """How levels are compared; see `lab.design.Design`."""
+    """The way of comparing levels; see `lab.design.Design`."""
 
     by: Literal["slices", "runs"]
     why: str
@@ -510,10 +510,10 @@ class CheckRecord(TypedDict):
 
 
 class TriedRecord(TypedDict):
-    """How a candidate is tried, as announced beforehand.
+    """The way a candidate is tried, as printed beforehand.
 
     least: minimum share of the difference, as a logarithm, that the whole dose takes away.
-    doses, placebo: names of treatments, the doses from the smallest to the whole; `words` of each.
+    doses, placebo: names of treatments, the doses from the smallest to the whole; `words`: texts.
     contains: whole doses of other candidates, which take away a part of this one's effect.
     """
 

@@ -205,13 +205,13 @@ _requests_per_lookup = over(lambda run: _key_requests(run) or None, counter("Han
 _questions = counter("Questions")
 
 
-def asked(run: Run) -> float | None:
+def queries_of_server(run: Run) -> float | None:
     """Queries that the server counted together with its other counters, including the warm-up and
     the settling of slices; without that count, those of the measured window."""
     return _questions(run) or queries(run)
 
 
-_key_misses = over(counter("Key_reads"), asked)
+_key_misses = over(counter("Key_reads"), queries_of_server)
 
 
 _cache_hits = counter("Qcache_hits")
@@ -229,9 +229,9 @@ def query_cache_miss_share(run: Run) -> float | None:
 
 
 def query_cache_wait_share(run: Run) -> float | None:
-    """Share of the running queries seen that waited for the query cache's lock."""
-    seen = run.probes.get("query_cache_waits")
-    return seen["waiting"] / seen["running"] if seen and seen["running"] else None
+    """Share of the running queries that waited for the query cache's lock."""
+    sampled = run.probes.get("query_cache_waits")
+    return sampled["waiting"] / sampled["running"] if sampled and sampled["running"] else None
 
 
 def _steal_share(run: Run) -> float | None:
@@ -290,7 +290,7 @@ def lock_wait_share(run: Run) -> float | None:
 
 
 def lock_held_ns(run: Run) -> float | None:
-    """How long a visit holds one of these locks, ns."""
+    """Time that a visit holds one of these locks, ns."""
     locks = _locks(run)
     visits = sum(lock["visits"] for lock in locks)
     return math.fsum(map(_held_ns, locks)) / visits if visits else None

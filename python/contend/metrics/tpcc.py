@@ -22,8 +22,8 @@ def is_tpcc(run: Run) -> bool:
 
 def waits_percent(run: Run) -> int:
     """Keying and think times of the users, in percent of the specification's."""
-    told: object = (run.plan.get("workload") or {}).get("waits_percent")
-    return told if isinstance(told, int) else 0
+    percent: object = (run.plan.get("workload") or {}).get("waits_percent")
+    return percent if isinstance(percent, int) else 0
 
 
 def _only(figure: Read) -> Read:
@@ -63,9 +63,9 @@ def _efficiency(run: Run) -> float | None:
 # fmt: off
 TPCC = (
     Metric("new_orders_per_minute", "Rate of new orders", "orders/min", _only(_per_minute), "rate",
-           said="make new orders a minute", counted=True),
+           phrase="make new orders per minute", counted=True),
     Metric("statements_per_transaction", "Statements per transaction", "", _only(_statements),
-           said="take statements per transaction", counted=True),
-    Metric("tpcc_efficiency", "Share of the new orders possible", "", _only(_efficiency), "rate"),
+           phrase="take statements per transaction", counted=True),
+    Metric("tpcc_efficiency", "Share of the possible new orders", "", _only(_efficiency), "rate"),
 )
 # fmt: on

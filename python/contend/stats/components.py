@@ -1,4 +1,4 @@
-"""Where does the noise lie? The variance of each tier of repetition, from slices in nested tiers.
+"""The sources of noise: the variance of each tier of repetition, from slices in nested tiers.
 
 A *tier* is a level of repetition ("level" already means a compared setting). A log ratio of one
 round of slices lies in a block: one run of the load generator, a set of connections. The block lies
@@ -42,7 +42,7 @@ _DRAWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What one tier adds to the noise.
+    """The contribution of one tier to the noise.
 
     tier: one of TIERS.
     variance: T², the variance of log ratios that this tier alone makes; the unbiased estimate, or 0
@@ -146,21 +146,21 @@ class Components:
         return replace(self, tiers=(*above, none, of_rounds))
 
     def words(self, contexts: int = 1) -> str:
-        """One line: "of the noise 60 % lies between slices, 40 % between server processes"."""
+        """One line: "60 % of the noise is between slices, 40 % between server processes"."""
         if not self.known:
             return (
-                "where the noise lies is not known yet: "
-                f"that takes at least two {PLACES[self.tiers[0].tier]} a level"
+                "the source of the noise is not known yet: at least two "
+                f"{PLACES[self.tiers[0].tier]} per level are needed"
             )
         shares = self.shares(contexts)
         if not shares:
-            return "there is no noise: all repeats gave the same"
+            return "there is no noise: all repeats gave the same result"
         percents = _whole_percents(shares)
         parts = [
-            f"{percent} % {'lies ' if not i else ''}between {self._place(tier)}"
+            f"{percent} % {'' if i else 'of the noise is '}between {self._place(tier)}"
             for i, (tier, percent) in enumerate(percents)
         ]
-        return f"of the noise {', '.join(parts)}"
+        return ", ".join(parts)
 
     def _place(self, tier: str) -> str:
         """A tier with those below it that are indistinguishable from it."""
@@ -346,8 +346,8 @@ def _whole_percents(shares: dict[str, float]) -> list[tuple[str, int]]:
 
 
 PART_THAT_PAYS = 1 / 3
-"""Part of the answer's noise from which on matching is worth its trouble: the most it could save is
-as much of the time."""
+"""Part of the answer's noise from which on matching is worthwhile: it saves at most that part of
+the time."""
 
 Layout = Literal["matched", "system"]
 
@@ -380,15 +380,15 @@ class LayoutSpread:
     def words(self) -> str:
         """One line for the report."""
         if math.isnan(self.sd):
-            return "how much server processes differ is not known: that takes two of them a level"
+            return "the difference between server processes is not known: two per level are needed"
         if self.certain:
             return (
                 f"the answer varies by {_percent(self.sd)} (standard deviation; "
-                f"{_percent(self.low)} to {_percent(self.high)}) from one start of the servers "
-                "to the next, beyond the noise of the slices"
+                f"{_percent(self.low)} to {_percent(self.high)}) between server starts, "
+                "beyond the noise of the slices"
             )
         return (
-            "server processes differ by no more than the noise of their slices shows "
+            "server processes differ by no more than the noise of their slices "
             f"(standard deviation below {_percent(self.high)})"
         )
 

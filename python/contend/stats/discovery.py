@@ -109,7 +109,7 @@ def _two_sided(t: float, n: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """Which of many comparisons differ.
+    """The comparisons that differ, among many.
 
     picked: a mask of them. confidence: of the interval of each that was picked.
     tested: how many were.
@@ -143,7 +143,7 @@ def picked_change(
     mean: float, se: float, n: int, only: int, confidence: float, margin: float
 ) -> Change:
     """A picked comparison as a change. A counter that only one side has is an infinite ratio, or
-    0; its bound nearer to no change comes from 1/2 in place of 0."""
+    0; its bound nearer to no change comes from 1/2 instead of 0."""
     half = min(t_quantile(float(n - 1), 0.5 + confidence / 2) * se, 600.0)
     low, high = math.exp(mean - half), math.exp(mean + half)
     ratio = math.exp(mean)

@@ -65,7 +65,7 @@ def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> 
         except (ValueError, binascii.Error, struct.error, zlib.error) as error:
             raise HistogramError(
                 f"latency histogram {number} cannot be read: {error}",
-                hint="The run folder was changed, or written by another program.",
+                hint="The run folder was changed, or written by a different program.",
             ) from error
     used = np.flatnonzero(counts)
     if not used.size:
@@ -95,18 +95,18 @@ def _add(counts: np.ndarray, encoded: str) -> None:
     packed = base64.b64decode(encoded, validate=True)
     cookie, length = struct.unpack_from(">ii", packed)
     if cookie != _PACKED or length != len(packed) - 8:
-        raise ValueError("it is no HdrHistogram, or cut off")
+        raise ValueError("it is not a complete HdrHistogram")
     plain = zlib.decompress(packed[8:])
     cookie, length, offset, digits, least = struct.unpack_from(">iiiiq", plain)
     if cookie != _PLAIN or length != len(plain) - 40:
-        raise ValueError("it is no HdrHistogram, or cut off")
+        raise ValueError("it is not a complete HdrHistogram")
     if (offset, digits, least) != (0, _DIGITS, _LEAST):
         raise ValueError("its buckets are not those of contend-load")
     numbers = _numbers(np.frombuffer(plain, np.uint8, offset=40))
     steps = np.where(numbers < 0, -numbers, 1)
     # Added as floats, so that damage cannot pass the end unseen.
     if steps.sum(dtype=float) > len(counts):
-        raise ValueError("it holds values above an hour")
+        raise ValueError("it has values above one hour")
     held = numbers > 0
     counts[(np.cumsum(steps) - steps)[held]] += numbers[held]
 

@@ -106,7 +106,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class RepeatPlan:
-    """How often everything is repeated.
+    """The repeats of every tier.
 
     repeats: by tier, repeats in one of the tier above; for the highest, the total including done.
     seconds: the remaining time.
@@ -326,7 +326,7 @@ def _critical_of_hundred_thousandths(chance: int) -> np.ndarray:
 TIGHTER = 0.7
 """Factor on the share of intervals that may miss the truth; from the simulation above."""
 
-_SAYS_NOTHING = 10
+_USELESS = 10
 """A relative half-width of 1,000 %: one or two repeats that happened to differ."""
 
 Reason = Literal["too few units", "too wide", "width reached", "units measured", "time is up"]
@@ -387,8 +387,8 @@ class Standing:
         counted = f"{self.n} repeat{'' if self.n == 1 else 's'}"
         if math.isinf(self.half_width):
             return f"no interval after {counted}"
-        if self.half_width > _SAYS_NOTHING:
-            return f"no interval that says anything after {counted}"
+        if self.half_width > _USELESS:
+            return f"no useful interval after {counted}"
         here = f"±{_percent(self.half_width)} after {counted}"
         if self.until is None or self.reason == "width reached":
             return here

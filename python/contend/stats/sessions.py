@@ -1,4 +1,4 @@
-"""How much do sessions of one host differ beyond their own errors?
+"""The differences between sessions of one host, beyond their own errors.
 
 A session is one run of an experiment: some minutes of one host. Its interval shows how far such
 repeats would scatter in those minutes. The host's condition during them is the same for all its
@@ -22,7 +22,7 @@ squared error counts df / (df - 2) times, which is what 1/t² loses in the mean.
 | next, own error  | 91 | 79 | 93 | 81 | 94 | 84 | 94 | 84 |
 | next, with tau   | 99 | 98 | 98 | 95 | 96 | 94 | 96 | 94 |
 
-"next" is how often the interval of a further session holds the mean of these.
+"next" is the share of further sessions whose interval holds the mean of these.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Session:
 
     @property
     def tells(self) -> bool:
-        """Whether it is counted: its error is known well enough to be set aside."""
+        """Whether it counts: its error is known well enough to be separated."""
         return self.df >= FREEDOM_MIN and self.se > 0
 
 
@@ -98,18 +98,18 @@ def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | 
     Raises:
         ValueError: a log-ratio or an error that counts is not finite.
     """
-    told = [one for one in sessions if one.tells]
-    if len(told) < SESSIONS_MIN:
+    usable = [one for one in sessions if one.tells]
+    if len(usable) < SESSIONS_MIN:
         return None
-    y = np.array([one.log_ratio for one in told])
-    variances = np.array([one.se**2 * one.df / (one.df - 2) for one in told])
+    y = np.array([one.log_ratio for one in usable])
+    variances = np.array([one.se**2 * one.df / (one.df - 2) for one in usable])
     if not np.all(np.isfinite(y + variances)):
         raise ValueError("sessions have finite log-ratios and errors")
-    freedom, tail = len(told) - 1, (1 - confidence) / 2
+    freedom, tail = len(usable) - 1, (1 - confidence) / 2
     tau_squared = _where_q_is(freedom, y, variances)
     q, mean, weight = _q(tau_squared, y, variances)
     return Between(
-        n=len(told),
+        n=len(usable),
         tau=math.sqrt(tau_squared),
         low=math.sqrt(_where_q_is(chi_square_quantile(freedom, 1 - tail), y, variances)),
         high=math.sqrt(_where_q_is(chi_square_quantile(freedom, tail), y, variances)),

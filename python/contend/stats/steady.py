@@ -50,7 +50,7 @@ PHI_MOST = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """What the first slices of an arm show.
+    """The trend in the first slices of an arm.
 
     state: steady; warming (it becomes faster), cooling (slower); cyclic; none: it changes in a
         different way, and the cell is marked; unknown: too few slices.
@@ -77,7 +77,7 @@ def look_for_trend(
 
     Args:
         speeds: (N,) throughput of each slice, not negative, in order.
-        half_width: relative half-width that the experiment is after: a change of less than half of
+        half_width: requested relative half-width of the experiment: a change of less than half of
             it over these slices does not matter.
 
     Raises:
@@ -85,10 +85,10 @@ def look_for_trend(
     """
     values = np.asarray(speeds, dtype=float)
     if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise ValueError("speeds are finite and not negative, one a slice")
+        raise ValueError("speeds are finite and not negative, one per slice")
     n = len(values)
     if n < SLICES_MIN:
-        why = f"{n} slices are too few to see a trend, which takes {SLICES_MIN}"
+        why = f"{n} slices are too few to detect a trend; {SLICES_MIN} are needed"
         return Steadiness("unknown", None, None, math.nan, why)
     if not np.any(values > 0):
         return Steadiness("unknown", None, None, math.nan, f"no query was answered in {n} slices")

@@ -1,6 +1,6 @@
 """Student's t and chi²: their distributions and their quantiles.
 
-Two hundred lines in place of a package of 140 MB that takes a third of a second to import. Tests
+Two hundred lines instead of a package of 140 MB that takes a third of a second to import. Tests
 compare them with scipy's.
 
 Sources: DLMF 8.17.22 (continued fraction of the incomplete beta function, by Lentz's method),

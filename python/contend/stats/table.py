@@ -164,9 +164,9 @@ def _at_depth(
     covariates: Sequence[np.ndarray],
 ) -> WholeLevels:
     units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
-    asked = places(shape, d.shape[2])[depth]
+    contrasts = places(shape, d.shape[2])[depth]
     chance = chances(shape, d.shape[2], confidence)[depth]
-    family = family_of(units, asked, weights(asked, shape), chance)
+    family = family_of(units, contrasts, weights(contrasts, shape), chance)
     changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
     return WholeLevels(tuple(changes), family.p_each)
 
@@ -232,7 +232,7 @@ def answer_tables(
     those of one table that has the levels of all of them.
 
     Arguments and errors are those of `answer_table`. `tables` are of one shape and share the slopes
-    of the covariates, each of which holds the levels of all tables in sequence. `only_wholes`
+    of the covariates; each covariate holds the levels of all tables in sequence. `only_wholes`
     gives the levels as a whole only, with all of the chance of error.
     """
     for one in tables:
@@ -240,9 +240,9 @@ def answer_tables(
     count, levels = len(tables), tables[0].shape[2]
     units = _units(np.concatenate(tables, axis=2), shape, covariates, margin, confidence)
     chance = chances(shape, levels, confidence)
-    asked = places(shape, levels * count)
+    contrasts = places(shape, levels * count)
     if only_wholes:
-        asked, chance = {"whole": asked["whole"]}, {"whole": 1 - confidence}
+        contrasts, chance = {"whole": contrasts["whole"]}, {"whole": 1 - confidence}
     depths: list[DepthFigures] = []
 
     def changes(units: Units, of: Sequence[Place]) -> list[Change]:
@@ -251,7 +251,7 @@ def answer_tables(
         depths.append(DepthFigures(depth, chance[depth], len(of), family.p_each, family.lent_df))
         return changes_of(family, margin, confidence, interim=interim)
 
-    over_baseline = [change for of in asked.values() for change in changes(units, of)]
+    over_baseline = [change for of in contrasts.values() for change in changes(units, of)]
     sides = [
         (one, other)
         for first in range(0, levels * count, levels)

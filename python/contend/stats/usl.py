@@ -115,7 +115,7 @@ def fit_usl(
     peak, knee = _peak_and_knee(parameters)
     off = means - np.log(rate)[:, None] - np.log(_over_rate(parameters[:, None], n))
 
-    def told(values: np.ndarray, at: float = confidence) -> Estimate:
+    def estimated(values: np.ndarray, at: float = confidence) -> Estimate:
         low, high = _ends(values[1:], at)
         return Estimate(float(values[0]), low, high, units, at)
 
@@ -125,13 +125,13 @@ def fit_usl(
     top = [at for at in range(columns) if _ends(behind[:, at], together)[0] <= 0]
     return UslFit(
         UslCurve(*map(float, parameters[0])),
-        told(rate),
-        told(contention),
-        told(coherency),
-        told(knee),
-        told(peak),
-        told(rate * knee),
-        tuple(told(np.exp(off[:, at]), together) for at in range(columns)),
+        estimated(rate),
+        estimated(contention),
+        estimated(coherency),
+        estimated(knee),
+        estimated(peak),
+        estimated(rate * knee),
+        tuple(estimated(np.exp(off[:, at]), together) for at in range(columns)),
         tuple(top),
     )
 
@@ -153,8 +153,7 @@ def _ends(values: np.ndarray, confidence: float) -> tuple[float, float]:
 
 
 def _peak_and_knee(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Connections; where a curve rises for ever, it comes as near as one likes to
-    rate / contention."""
+    """Connections; a curve that always rises approaches rate / contention."""
     contention, coherency = parameters[:, 1], parameters[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
         peak = np.maximum(1.0, np.sqrt((1 - contention) / coherency))

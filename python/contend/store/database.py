@@ -43,7 +43,7 @@ def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None
     )
-    # All that we store is ASCII, but a damaged file may hold anything.
+    # contend only stores ASCII, but a damaged file may contain anything.
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     connection.set_authorizer(_only_tables)
     connection.execute(f"PRAGMA busy_timeout = {schema.BUSY_TIMEOUT_MS}")
@@ -52,12 +52,12 @@ def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     return connection
 
 
-_NAMES_ANOTHER = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-"""How a journal ends that names a journal above it, which SQLite removes when it rolls back."""
+_NAMES_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""The end of a journal that names a super-journal, which SQLite removes when it rolls back."""
 
 
 def _require_plain(file: Path) -> None:
-    """Refuse files that SQLite would wait for, follow or remove: the folder may be a stranger's.
+    """Refuse files that SQLite would wait for, follow or remove: the folder may come from others.
 
     Raises:
         sqlite3.DatabaseError: the file or its journal differs from those that we write.
@@ -65,15 +65,15 @@ def _require_plain(file: Path) -> None:
     if not file.is_file():
         raise sqlite3.DatabaseError("it is not a regular file")
     for ending in ("-journal", "-wal", "-shm"):
-        beside = file.with_name(file.name + ending)
-        if not os.path.lexists(beside):
+        companion = file.with_name(file.name + ending)
+        if not os.path.lexists(companion):
             continue
-        if ending != "-journal" or not stat.S_ISREG(beside.lstat().st_mode):
-            raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
-        with beside.open("rb") as journal:
-            journal.seek(max(0, beside.stat().st_size - len(_NAMES_ANOTHER)))
-            if journal.read() == _NAMES_ANOTHER:
-                raise sqlite3.DatabaseError(f"{beside.name} was not written by contend")
+        if ending != "-journal" or not stat.S_ISREG(companion.lstat().st_mode):
+            raise sqlite3.DatabaseError(f"{companion.name} was not written by contend")
+        with companion.open("rb") as journal:
+            journal.seek(max(0, companion.stat().st_size - len(_NAMES_JOURNAL)))
+            if journal.read() == _NAMES_JOURNAL:
+                raise sqlite3.DatabaseError(f"{companion.name} was not written by contend")
     with file.open("rb") as database:
         # A file with a write-ahead log, which SQLite would create next to it.
         if 2 in database.read(20)[18:]:
@@ -83,13 +83,13 @@ def _require_plain(file: Path) -> None:
 def _only_tables(
     action: int, _first: str | None, _second: str | None, _database: str | None, within: str | None
 ) -> int:
-    """A view or a trigger may compute for ever; we have none."""
+    """Refuse views and triggers, which may compute for ever; contend writes none."""
     endless = within is not None or action == sqlite3.SQLITE_RECURSIVE
     return sqlite3.SQLITE_DENY if endless else sqlite3.SQLITE_OK
 
 
 def read_table(folder: Path, table: StoredTable[Record]) -> list[Record]:
-    """The records that can be read. How many cannot is not known: their keys may be gone too."""
+    """The records that can be read. The number of others is unknown: their keys may be lost."""
     records: list[Record] = []
     for row in _rows(folder, table.name, table.key, ", ".join(table.columns)):
         with suppress(ValueError, TypeError):
@@ -98,7 +98,7 @@ def read_table(folder: Path, table: StoredTable[Record]) -> list[Record]:
 
 
 def read_sessions(folder: Path) -> list[dict[str, Any]]:
-    """The facts of all sessions; none if those of one cannot be read."""
+    """The facts of all sessions; empty if those of one cannot be read."""
     rows = _rows(folder, "sessions", "session", "facts")
     try:
         return [require(schema.read_json(row[0]), dict[str, Any]) for row in rows]
@@ -161,7 +161,7 @@ def _keys(connection: sqlite3.Connection, table: str, key: str) -> list[int]:
 
 
 _DAMAGE = frozenset(
-    # The last two: a table or a column is not there, or is something else.
+    # The last two: a table or a column is missing, or is something else.
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH}
 )
 
@@ -170,10 +170,10 @@ def connect(folder: Path, *, write: bool) -> sqlite3.Connection:
     """A checked connection.
 
     Raises:
-        NotARunFolder: the file is another program's database.
+        NotARunFolder: the file is the database of a different program.
         OtherFormat: a contend of a different format wrote it.
-        DamagedStore: it cannot be read whole; the message says how much can.
-        StoreFailed: it is out of reach.
+        DamagedStore: it cannot be read completely; the message has the number of readable runs.
+        StoreFailed: it is not accessible.
     """
     try:
         connection = raw_connection(folder, write=write)
@@ -193,7 +193,7 @@ def connect(folder: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def unreadable(folder: Path, cause: Exception) -> WorkError:
-    """The error for a file that was not read: damaged, or only out of reach just now."""
+    """The error for a file that was not read: damaged, or only inaccessible at the moment."""
     file = folder / RESULTS_NAME
     if getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _DAMAGE:
         return StoreFailed(
@@ -222,11 +222,11 @@ def _check(connection: sqlite3.Connection, folder: Path) -> None:
             raise sqlite3.DatabaseError("file is empty")
         raise NotARunFolder(
             f"{file} was not written by contend",
-            hint="Name a folder that `contend run` made.",
+            hint="Name a folder that `contend run` created.",
         )
     if version != schema.STORE_VERSION:
         written = "SELECT value FROM meta WHERE key = 'contend_version'"
-        writer = connection.execute(written).fetchone() or ("of its version",)
+        writer = connection.execute(written).fetchone() or ("of that version",)
         raise OtherFormat(file, version, schema.STORE_VERSION, writer[0])
     (verdict, *_) = (row[0] for row in connection.execute("PRAGMA quick_check(1)"))
     if verdict != "ok":

@@ -52,7 +52,7 @@ from contend.store.schema import LOOKS, PLANNED, RUNS
 from contend.store.shapes import require_facts
 
 LOCK_NAME = "lab.lock"
-"""Held by the one lab that appends to a folder; it has that one's pid, and goes when it is done."""
+"""Held by the one lab that appends to a folder; has its pid, and is removed when the lab ends."""
 
 
 class RunFolder:
@@ -71,15 +71,15 @@ class RunFolder:
         planned: Iterable[Planned],
         facts: Mapping[str, Any],
     ) -> Self:
-        """Make the folder and everything that is known before the first run.
+        """Create the folder with everything that is known before the first run.
 
         `experiment` is the frozen spec; its `source` becomes `experiment.toml`. The database gets
         its name only when it is complete, so a folder either is a run folder or is not.
         """
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise FolderExists(
-                f"{path} exists already",
-                hint="Continue it with --resume, or give another folder with --out.",
+                f"{path} already exists",
+                hint="Continue it with --resume, or choose a different folder with --out.",
             )
         held: int | None = None
         try:
@@ -96,7 +96,7 @@ class RunFolder:
             _release(path, held)
             raise StoreFailed(
                 f"cannot create the run folder {path}: {error}",
-                hint="Check the space and the permissions there, or give another with --out.",
+                hint="Check its space and permissions, or choose a different folder with --out.",
             ) from error
 
     @classmethod
@@ -107,7 +107,7 @@ class RunFolder:
                 f"{path} is not a run folder: it has no {RESULTS_NAME}"
                 if path.is_dir()
                 else f"there is no run folder {path}",
-                hint="`contend run EXPERIMENT` makes one and prints its path.",
+                hint="Create one with `contend run EXPERIMENT`, which prints its path.",
             )
         if write:
             _require_own_files(path)
@@ -123,52 +123,52 @@ class RunFolder:
         self._write(
             RUNS.insert,
             *map(RUNS.row, records),
-            what=" and ".join(f"run {record.run}" for record in records),
+            content=" and ".join(f"run {record.run}" for record in records),
         )
 
     def add_looks(self, *records: LookRecord) -> None:
         """Store diagnostic passes. They are on the disk when this returns."""
-        self._write(schema.LOOKS_TABLE, (), what="the table of looks")
-        self._write(LOOKS.insert, *map(LOOKS.row, records), what="a look")
+        self._write(schema.LOOKS_TABLE, (), content="the table of diagnostic passes")
+        self._write(LOOKS.insert, *map(LOOKS.row, records), content="a diagnostic pass")
 
     def looks(self) -> list[LookRecord]:
         """Every diagnostic pass, in the order in which they were taken."""
         with self._reading():
-            ask = self._connection.execute
-            if ask("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
+            query = self._connection.execute
+            if query("SELECT 1 FROM sqlite_master WHERE name = 'looks'").fetchone() is None:
                 return []
-            return [LOOKS.record(row) for row in ask(f"{LOOKS.select()} ORDER BY sequence")]
+            return [LOOKS.record(row) for row in query(f"{LOOKS.select()} ORDER BY sequence")]
 
     def add_planned(self, planned: Sequence[Planned]) -> None:
         """Add runs to the plan; the next reader of the plan finds them there."""
-        self._write(PLANNED.insert, *map(PLANNED.row, planned), what="more of the plan")
+        self._write(PLANNED.insert, *map(PLANNED.row, planned), content="additional planned runs")
 
     def drop_planned(self, planned: Sequence[Planned]) -> None:
-        """These runs are not to be made after all."""
+        """Remove runs from the plan."""
         self._write(
             "DELETE FROM planned WHERE run = ?",
             *((run.run,) for run in planned),
-            what="less of the plan",
+            content="the removal of planned runs",
         )
 
     def finish(self, why: str) -> None:
-        """Nothing more is to be measured, for this reason."""
+        """Record that nothing more will be measured, and the reason."""
         self._write(
             "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
             ("finished", why),
-            what="that the run is finished",
+            content="the end of the experiment",
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
-        """Note that the lab resumed this folder, and on which host."""
+        """Record that the lab resumed this folder, and the facts of its host."""
         self._write(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)",
             (_now(), schema.dump_report(facts)),
-            what="the start of this session",
+            content="the start of this session",
         )
 
     def records(self, *, intervals: bool = True) -> list[RunRecord]:
-        """Every run that ended, in the order they ended; without their intervals if not wanted.
+        """Every run that ended, in the order of their ends; optionally without intervals.
 
         Runs with the same plan, cell or warnings share these objects, so do not modify a record.
         """
@@ -179,7 +179,7 @@ class RunFolder:
             return [RUNS.record(row, read) for row in rows]
 
     def asked(self) -> list[tuple[int, Cell, Plan]]:
-        """For each cell the first run that was measured, and its plan. Reads no outcome."""
+        """For each cell, the first measured run and its plan. Reads no outcome."""
         with self._reading():
             rows = self._connection.execute(
                 "SELECT MIN(run), cell, plan FROM runs WHERE status = 'ok' GROUP BY cell"
@@ -194,7 +194,7 @@ class RunFolder:
             ]
 
     def ended(self) -> list[Ended]:
-        """Which runs ended, in the order they ended. Reads no document, so it costs little."""
+        """The runs that ended, in the order of their ends. Reads no document, so it is cheap."""
         with self._reading():
             rows = self._connection.execute(
                 "SELECT run, block, status, started_at, ended_at FROM runs ORDER BY sequence"
@@ -212,11 +212,11 @@ class RunFolder:
 
     def meta(self) -> Meta:
         """Spec, planned runs, sessions and versions."""
-        ask = self._connection.execute
+        query = self._connection.execute
         with self._reading():
-            values = dict(ask("SELECT key, value FROM meta"))
-            planned = ask(f"{PLANNED.select()} ORDER BY run")
-            sessions = ask("SELECT started_at, facts FROM sessions ORDER BY session")
+            values = dict(query("SELECT key, value FROM meta"))
+            planned = query(f"{PLANNED.select()} ORDER BY run")
+            sessions = query("SELECT started_at, facts FROM sessions ORDER BY session")
             writer = require(values.get("contend_version"), str, "contend_version")
             document = schema.read_json(values.get("experiment"))
             experiment = require(document, dict[str, Any], "experiment")
@@ -261,7 +261,7 @@ class RunFolder:
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
             raise unreadable(self.path, error) from error
 
-    def _write(self, statement: str, *rows: tuple[Any, ...], what: str) -> None:
+    def _write(self, statement: str, *rows: tuple[Any, ...], content: str) -> None:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(statement, rows)
@@ -270,22 +270,22 @@ class RunFolder:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             if isinstance(error, sqlite3.IntegrityError):
-                raise StoreFailed(f"{what} is in {self.path} already ({error})") from error
+                raise StoreFailed(f"{self.path} already has {content} ({error})") from error
             raise StoreFailed(
-                f"cannot store {what} in {self.path / RESULTS_NAME}: {error}",
-                hint="All that was stored before is safe. Free some space there, then continue "
-                f"with --resume {self.path}.",
+                f"cannot store {content} in {self.path / RESULTS_NAME}: {error}",
+                hint="Everything stored before is safe. Free some space there, then continue with "
+                f"--resume {self.path}.",
             ) from error
 
 
 def _require_own_files(path: Path) -> None:
-    """Refuse to write into a folder in which a name may lead elsewhere."""
+    """Refuse to write into a folder in which a name may point elsewhere."""
     try:
         require_own_files(path)
     except OSError as error:
         raise StoreFailed(
-            f"{path} is not written to: {error.filename} is {error.strerror}",
-            hint="Remove it; a run folder has nothing but files and folders in it.",
+            f"refusing to write to {path}: {error.filename} is {error.strerror}",
+            hint="Remove it; a run folder contains only files and folders.",
         ) from error
 
 
@@ -297,7 +297,7 @@ def _lock_folder(path: Path) -> int:
         owner = _read_pid(path / LOCK_NAME)
         raise FolderLocked(
             f"{path} is in use by another contend process" + (f" (pid {owner})" if owner else ""),
-            hint="Wait until it ends, stop it, or give another folder with --out.",
+            hint="Wait until it ends, stop it, or choose a different folder with --out.",
         ) from None
     os.ftruncate(held, 0)
     os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
@@ -378,16 +378,16 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     Raises:
         NotARunFolder: neither a path nor a name is one; the message has the nearest name.
     """
-    given = Path(name)
-    if given.name == RESULTS_NAME and given.is_file():
-        given = given.parent
-    for candidate in (given, root / name):
+    path = Path(name)
+    if path.name == RESULTS_NAME and path.is_file():
+        path = path.parent
+    for candidate in (path, root / name):
         if (candidate / RESULTS_NAME).is_file():
             return candidate
-    known = [path.name for path in runs_in(root)]
+    known = [one.name for one in runs_in(root)]
     nearest = difflib.get_close_matches(name, known, n=1)
-    if given.is_dir():
-        message = f"{given} is not a run folder: it has no {RESULTS_NAME}"
+    if path.is_dir():
+        message = f"{path} is not a run folder: it has no {RESULTS_NAME}"
     else:
         message = f"there is no run folder {name}, here or under {root}"
     if nearest:
@@ -395,12 +395,12 @@ def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
     elif known:
         hint = f"The runs under {root}: {', '.join(known[-5:])}."
     else:
-        hint = "`contend run EXPERIMENT` makes one and prints its path."
+        hint = "Create one with `contend run EXPERIMENT`, which prints its path."
     raise NotARunFolder(message, hint=hint)
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run folders that lie in a folder, by their names."""
+    """The run folders in a folder, by name."""
     if not folder.is_dir():
         return []
     return sorted(child for child in folder.iterdir() if (child / RESULTS_NAME).is_file())
@@ -408,7 +408,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """The new folder, how many runs it holds, and how many were planned."""
+    """The new folder, the number of its runs, and that of the planned ones."""
 
     folder: Path
     runs: int
@@ -416,16 +416,16 @@ class Rescued:
 
 
 WITHIN = "why"
-"""A run folder within a run folder: the tried causes of its result."""
+"""A run folder inside a run folder: the tried causes of its result."""
 
 WITHIN_PROFILE = "profile"
-"""Another: in which functions its server was."""
+"""The same for the functions in which its server was."""
 
 
 def rescue(damaged: Path, into: Path) -> Rescued:
-    """Write every run that can be read into a new run folder, which can be shown and resumed, and
-    likewise those within it."""
-    # A different format or another program's file is refused here as everywhere.
+    """Write every run that can be read into a new run folder, which can be shown and resumed. The
+    same for the run folders inside it."""
+    # A different format, or a file of a different program, is refused here as everywhere.
     with suppress(DamagedStore):
         connect(damaged, write=False).close()
     records = read_table(damaged, RUNS)

@@ -5,12 +5,12 @@ The documents inside a record (`plan`, `done`, `intervals`) are contend-load's o
 
 Errors:
 
-    RequestError ├─ NotARunFolder   nothing there that contend wrote
-                 ├─ FolderExists    asked to create what is there already
+    RequestError ├─ NotARunFolder   no folder there that contend wrote
+                 ├─ FolderExists    the folder to create exists already
                  ├─ FolderLocked    another lab works in it
                  └─ OtherFormat     written by a contend of a different format
-    WorkError    ├─ DamagedStore    results.sqlite cannot be read whole
-                 └─ StoreFailed     a write did not reach the disk; what was stored stays
+    WorkError    ├─ DamagedStore    results.sqlite cannot be read completely
+                 └─ StoreFailed     a write did not reach the disk; earlier data stay
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class LookRecord:
     """One diagnostic pass in one cell, in a separate block: no measured run is in it.
 
     Args:
-        look: which one, by name.
-        block: passes that were taken side by side share it; counted from 1 in a run folder.
+        look: its name.
+        block: shared by passes that were taken together; counted from 1 in a run folder.
         figures: the results of the pass, in its own format; empty if it failed.
-        error: why it failed.
+        error: the reason why it failed.
     """
 
     look: str
@@ -76,8 +76,8 @@ class LookRecord:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """That a run ended, and how; the measurements are in its RunRecord. Times are seconds since
-    1970."""
+    """The end of a run and its status; the measurements are in its RunRecord. Times are seconds
+    since 1970."""
 
     run: int
     block: int
@@ -88,7 +88,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class LabSession:
-    """One start of the lab on the folder: a resumed run may have met another host."""
+    """One start of the lab on the folder: a resumed run may have a different host."""
 
     started_at: str
     facts: SessionFacts
@@ -120,7 +120,7 @@ class NotARunFolder(RequestError):
 
 
 class FolderExists(RequestError):
-    """The folder to create has something in it already."""
+    """The folder to create is not empty."""
 
 
 class FolderLocked(RequestError):
@@ -132,7 +132,7 @@ class OtherFormat(RequestError):
 
     def __init__(self, file: Path, found: int, reads: int, writer: str) -> None:
         super().__init__(
-            f"{file} has format {found}, and this contend reads format {reads} alone",
+            f"{file} has format {found}, but this contend only reads format {reads}",
             hint=f"Read it with contend {writer}, which wrote it; the folder was not changed.",
         )
 

@@ -28,8 +28,8 @@ _CONNECTION = "server"
 
 
 def storable(document: Any, *, within: str = "") -> Any:
-    """A copy fit to be stored: null for numbers that JSON cannot say, and no secret of a
-    connection. All else is unchanged: a resume needs it again.
+    """A copy fit to be stored: null for numbers that JSON lacks, and no secret of a
+    connection. The rest is unchanged: a resume needs it.
 
     Args:
         within: the key whose value this is.
@@ -132,14 +132,14 @@ def read_json(text: Any) -> Any:
 
 def _whole(text: str) -> int:
     if len(text) > _DIGITS_MAX or abs(number := int(text)) > INT_MAX:
-        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number of ours")
+        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number that contend writes")
     return number
 
 
 def _decimal(text: str) -> float:
     number = float(text)
     if abs(number) > FLOAT_MAX:
-        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number of ours")
+        raise ValueError(f"{text[:_DIGITS_MAX]} is not a number that contend writes")
     return number
 
 

@@ -26,8 +26,8 @@ Cell = dict[str, Level]
 
 
 def _object(needed: dict[str, Any], *, may: Any = None, null: Any = None) -> Any:
-    """The type of an object that has these keys, may have further ones, and may have still others,
-    which may be null."""
+    """The type of an object with needed keys, optional ones (`may`), and optional ones that may be
+    null."""
     keys = {name: NotRequired[kind] for name, kind in (may or {}).items()}
     keys |= {name: NotRequired[kind | None] for name, kind in (null or {}).items()}
     make: Any = TypedDict
@@ -95,7 +95,7 @@ HOST_FACTS = _object(
         "numa": _object({}, null={"node_count": int, "nodes": _list[_NODE]}),
     },
 )
-"""Those facts of the host that are read by name; of any other the value is shown."""
+"""The facts of the host that are read by name; others are only shown."""
 
 _NOT_NEGATIVE = {"*": 0.0}
 
@@ -160,15 +160,15 @@ def check_run(values: Mapping[str, Any]) -> None:
 
 
 def check_look(values: Mapping[str, Any]) -> None:
-    """The same of a LookRecord."""
-    where = f"look {values['look']} of block {values['block']}"
+    """The same for a LookRecord."""
+    where = f"diagnostic pass {values['look']} of block {values['block']}"
     require(values, LookRow, where)
     if values["error"] is None and values["look"] in OF_LOOKS:
         require(values["figures"], OF_LOOKS[values["look"]], where, "figures")
 
 
 def check_planned(values: Mapping[str, Any]) -> None:
-    """The same of a planned run."""
+    """The same for a planned run."""
     require(values, PlannedRow, f"planned run {values['run']}")
 
 

@@ -1,5 +1,5 @@
-"""How warm a server is: which part of each table and index is in InnoDB's buffer pool, and of the
-files of MyISAM and Aria in the page cache. Also which pages a plan needs there.
+"""The warmth of a server: the share of each table and index in InnoDB's buffer pool, and of the
+files of MyISAM and Aria in the page cache. Also the pages that a plan needs.
 
 If contend runs on the server's host, it has the server write a list of its cached pages. The list
 names tablespaces; their files show which index each page belongs to.
@@ -33,7 +33,7 @@ from contend.warm.tablespaces import (
 )
 
 LIST = "the server's list of pages"
-"""The source for how much of each table is in the buffer pool."""
+"""The source of the share of each table in the buffer pool."""
 
 OTHERS = "(others)"
 """Pages of undo logs, the server's own tables and dropped tables."""
@@ -54,7 +54,7 @@ class Coverage:
         index: None if not known, or if the pages belong to none of the table's indexes.
         resident: pages in the buffer pool.
         pages: total pages; None if not known.
-        why_not: why the table's indexes cannot be distinguished; None if they can.
+        why_not: the reason if the table's indexes cannot be distinguished.
     """
 
     table: str
@@ -71,14 +71,14 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How warm a server is.
+    """The warmth of a server.
 
     Args:
         parts: each index with pages in InnoDB's buffer pool, or each table if its indexes cannot be
             distinguished. Empty if nothing is known.
-        why_not: why nothing is known about the parts; None if it is.
+        why_not: the reason if nothing is known about the parts.
         files: MyISAM and Aria files in the page cache.
-        files_why_not: why nothing is known about the files; None if it is.
+        files_why_not: the reason if nothing is known about the files.
     """
 
     survey: Survey
@@ -95,7 +95,7 @@ def read_status(
     host: ServerHost | NoList,
     database: str | None = None,
 ) -> Status:
-    """Query how warm a server is; the arguments are the same as for `held`."""
+    """Query the warmth of a server; the arguments are those of `held`."""
     status = held(connection, survey, journal, host, database)
     if isinstance(host, NoList):
         return replace(status, files_why_not=host.message)
@@ -117,7 +117,7 @@ def held(
     Args:
         connection: its user needs PROCESS and the right to set global variables.
         journal: records what must be restored while the list is written.
-        host: the server's files, or why they cannot be reached.
+        host: the server's files, or the reason why they are not accessible.
         database: report only its tables.
     """
     pool = survey.cache("innodb")
@@ -190,10 +190,10 @@ def pages_of_indexes(catalogue: Catalogue, host: ServerHost, space: int) -> dict
     """
     name = catalogue.files.get(space)
     if name is None:
-        raise NotReadable("its file is not known (the system tablespace, or a dropped table)")
+        raise NotReadable("its file is unknown (the system tablespace, or a dropped table)")
     with Tablespace(host.file(name)) as file:
         if file.space != space:
-            raise NotReadable(f"{file.path} is of tablespace {file.space}, not {space}")
+            raise NotReadable(f"{file.path} belongs to tablespace {file.space}, not {space}")
         return file.of_indexes({index.id: index.root for index in catalogue.indexes[space]})
 
 
@@ -213,7 +213,7 @@ class ByList:
         pages: name of an item -> its pages.
         left: items of the plan that cannot be in a list: those of other caches, and of files that
             do not show which index their pages belong to.
-        why_not: name -> why it is left, for InnoDB items.
+        why_not: name -> reason why it is left, for InnoDB items.
     """
 
     host: ServerHost
@@ -263,7 +263,7 @@ def _pages_of(
     """The item's pages in each partition of its index.
 
     Raises:
-        NotReadable: they are not known.
+        NotReadable: they are unknown.
     """
     found = []
     for index in _partitions(item.part, indexes):
@@ -271,7 +271,7 @@ def _pages_of(
         count = min(len(own), round(len(own) * item.take / max(1, item.size)))
         found.append(of_tablespace(index.space, own[len(own) - count :]))
     if not found:
-        raise NotReadable("the server does not say where it is")
+        raise NotReadable("the server does not report its location")
     return np.concatenate(found)
 
 
@@ -286,15 +286,15 @@ def _partitions(part: str, indexes: Sequence[TablespaceIndex]) -> list[Tablespac
     return list(first.values())
 
 
-def too_few(asked: Mapping[str, Pages], there: Pages) -> dict[str, str]:
-    """Name -> how much of the item is in the buffer pool, for each item that is not loaded."""
-    held_pages = _numbers(there)
+def too_few(requested: Mapping[str, Pages], resident: Pages) -> dict[str, str]:
+    """Name -> text on the share in the buffer pool, for each item that is not loaded."""
+    held_pages = _numbers(resident)
     found = {}
-    for name, pages in asked.items():
+    for name, pages in requested.items():
         share = float(np.isin(_numbers(pages), held_pages).mean()) if len(pages) else 1.0
         if share < LOADED:
             found[name] = (
-                f"{share:.0%} of its pages are in the buffer pool after the server loaded the list"
+                f"only {share:.0%} of its pages are in the buffer pool after loading the list"
             )
     return found
 

@@ -1,5 +1,5 @@
-"""The caches of MyISAM and Aria: filling them with statements, and how much of their files is in
-the page cache of the server's host."""
+"""The caches of MyISAM and Aria: filling them with statements, and the share of their files in the
+page cache of the server's host."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from contend.warm.tablespaces import is_system, plain_names
 
 
 def load_index(connection: Connection[Any], item: Item) -> str | None:
-    """Load all indexes of a table; return why some could not be loaded, or None."""
+    """Load all indexes of a table; return the reason if some could not be loaded."""
     name = qualified(item.table.database, item.table.name)
     refused = _refusal(connection, f"LOAD INDEX INTO CACHE {name}")
     if refused is None:
         return None
     # Leaves of different block sizes cannot be loaded together; the pages above them can.
     without = _refusal(connection, f"LOAD INDEX INTO CACHE {name} IGNORE LEAVES")
-    return refused if without is not None else f"without its leaves: {refused}"
+    return refused if without is not None else f"loaded without its leaves: {refused}"
 
 
 def reloading(engine: str, tables: Sequence[str]) -> tuple[str, ...] | None:
@@ -85,20 +85,20 @@ def files_held(
     Reads no file."""
     files = _files(connection, host)
     wanted = [key for key in files if key[0].startswith(f"{database}." if database else "")]
-    return _looked_at(files, wanted, page_cache.resident_bytes)
+    return _cached_parts(files, wanted, page_cache.resident_bytes)
 
 
 def read_through(
     connection: Connection[Any], host: ServerHost, wanted: Collection[tuple[str, str]]
 ) -> list[FilePart]:
-    """Read files whole and in order, unless they are in the page cache; return what is cached then.
+    """Read files whole and in order, unless they are in the page cache; return the cached part.
     Tables whose files are missing or not readable are left out.
 
     Args:
         wanted: table and part, as in `FilePart`.
     """
     files = _files(connection, host)
-    return _looked_at(files, [key for key in files if key in wanted], page_cache.fill)
+    return _cached_parts(files, [key for key in files if key in wanted], page_cache.fill)
 
 
 _Files = Mapping[tuple[str, str], list[Path]]
@@ -119,10 +119,10 @@ def _files(connection: Connection[Any], host: ServerHost) -> _Files:
     return files
 
 
-def _looked_at(
+def _cached_parts(
     files: _Files, wanted: Iterable[tuple[str, str]], look: Callable[[Path], int]
 ) -> list[FilePart]:
-    """`look` returns how many bytes of a file are in the page cache."""
+    """`look` returns the bytes of a file in the page cache."""
     parts = []
     for table, part in wanted:
         paths = files[table, part]

@@ -1,5 +1,5 @@
-"""The parts of a server that can be warmed, as plain data, and the plan: what is loaded, in which
-order, and what does not fit. Sizes are bytes. No effects."""
+"""The parts of a server that can be warmed, as plain data, and the plan: the items to load, in
+order, and those that do not fit. Sizes are bytes. No effects."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Cache:
         size = format_size(self.size)
         if not self.kept_free:
             return size
-        return f"{size}, of which the server keeps {format_size(self.kept_free)} free"
+        return f"{size}, {format_size(self.kept_free)} of it kept free by the server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An item that is not loaded, and why."""
+    """An item that is not loaded, with the reason."""
 
     name: str
     size: int | None
@@ -229,8 +229,8 @@ def _named(
             name if database is None or name.startswith(f"{database}.") else f"{database}.{name}"
         )
         # A table may have the name of its database.
-        meant = {name, whole, f"{database}.{name}"}
-        matching = [item for item in items if meant & {str(item.table), str(item)}]
+        possible = {name, whole, f"{database}.{name}"}
+        matching = [item for item in items if possible & {str(item.table), str(item)}]
         if not matching:
             raise _unknown(name, whole, items, survey)
         chosen |= dict.fromkeys(matching)
@@ -257,7 +257,7 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
     for item in items:
         cache = named.get(item.cache)
         if cache is None:
-            why = "the server's host caches its rows, and how much memory it has is not known here"
+            why = "the server's host caches its rows, and its memory is unknown here"
             left_out.append(Skipped(str(item), item.size, why))
             continue
         left = room[item.cache]
@@ -266,12 +266,12 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
             room[item.cache] = left - item.size
         elif _in_parts(item) and left >= cache.page:
             taken.append(replace(item, take=left))
-            why = f"{cache.name} has no room for the rest ({cache.capacity})"
+            why = f"{cache.name} is too small for the rest ({cache.capacity})"
             left_out.append(Skipped(f"{item}, the lower keys", item.size - left, why))
             room[item.cache] = 0
         else:
             fits = item.size <= cache.room
-            why = "what comes first fills" if fits else "it does not fit in"
+            why = "earlier items fill" if fits else "it does not fit in"
             left_out.append(Skipped(str(item), item.size, f"{why} {cache.name} ({cache.capacity})"))
     return taken, left_out
 

@@ -1,6 +1,6 @@
 """A plan as statements that read ranges of keys; contend-load runs them.
 
-One statement reads the pages of one range. The load can only be held back between ranges, so ranges
+One statement reads the pages of one range. The load can only be throttled between ranges, so ranges
 are short. They are requested in the order of the plan, each by the next free connection, so a slow
 connection leaves no gap.
 
@@ -45,7 +45,7 @@ from contend.warm.survey import survey
 from contend.warm.throttle import NO_PROBE, Limits, Throttle
 
 PAGES_OF_A_RANGE = 256
-"""4 MiB of InnoDB: long enough for its read-ahead, short enough to be held back afterwards."""
+"""4 MiB of InnoDB: long enough for its read-ahead, short enough to be throttled afterwards."""
 
 CUTS_MAX = 128
 """Values that are looked up to cut an index; each lookup reads a row by its key."""
@@ -124,7 +124,7 @@ def _parts(
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """One index, and how to read it."""
+    """The scan of one index."""
 
     connection: Connection[Any]
     item: Item
@@ -144,8 +144,8 @@ class _Scan:
 
     def _reading(self, where: str) -> str:
         """SELECT that reads only the index, but for the rows also their long values."""
-        what = _lengths(_long(self.item.table.columns)) if self._holds_rows else "COUNT(*)"
-        return f"{self.select} {what} {self._from} WHERE {where}"
+        expression = _lengths(_long(self.item.table.columns)) if self._holds_rows else "COUNT(*)"
+        return f"{self.select} {expression} {self._from} WHERE {where}"
 
     def whole(self) -> str:
         columns = self.item.table.columns
@@ -155,11 +155,11 @@ class _Scan:
         key = self.item.table.index(PRIMARY)
         held = [*self.index.columns, *(key.columns if key is not None else ())]
         column = next((name for name in held if name is not None), None)
-        what = "COUNT(*)" if column is None else f"SUM(LENGTH({quoted(column)}))"
-        return f"{self.select} {what} {self._from}"
+        expression = "COUNT(*)" if column is None else f"SUM(LENGTH({quoted(column)}))"
+        return f"{self.select} {expression} {self._from}"
 
     def even(self, ranges: int) -> list[Part] | None:
-        """Cut evenly between the lowest and the highest key; None if that cannot be done."""
+        """Cut evenly between the lowest and the highest key; None if that is impossible."""
         item, column = self.item, self.item.table.leads(self.index)
         if column is None or column.type not in WHOLE_NUMBERS:
             return None
@@ -183,8 +183,8 @@ class _Scan:
         return parts
 
     def cut(self, ranges: int) -> list[Part] | None:
-        """Cut at the values of rows that are evenly spaced in the primary key; None if that cannot
-        be done."""
+        """Cut at the values of rows that are evenly spaced in the primary key; None if that is
+        impossible."""
         column, key = self.item.table.leads(self.index), self._key()
         if column is None or key is None or self._holds_rows or ranges < 2:
             return None
@@ -290,7 +290,7 @@ class WarmProgress:
     Args:
         done: name of each item -> bytes read, in the order of the plan.
         sizes: name of each item -> bytes to read.
-        held: why the warm-up is held back now; None if it is not.
+        held: the reason if the warm-up is throttled now.
     """
 
     done: Mapping[str, float]
@@ -310,8 +310,8 @@ class Work:
         mark: in every statement.
         kind: of the server.
         innodb: whether some items are InnoDB's.
-        life: what tells this life of the server from the next (`warm_up.life_of`): if it was
-            restarted since, its caches are empty.
+        life: identifies this life of the server (`warm_up.life_of`): if it was restarted since,
+            its caches are empty.
         upto: number of leading ranges that are done.
     """
 
@@ -333,8 +333,8 @@ class Work:
             return cls(**journal.work)
         except TypeError as error:
             raise JournalBroken(
-                f"what the journal {journal.path} says of a warm-up cannot be read: {error}.",
-                hint="Begin anew without --resume.",
+                f"the warm-up recorded in the journal {journal.path} cannot be read: {error}.",
+                hint="Start again without --resume.",
             ) from error
 
     def note(self, journal: Journal) -> None:
@@ -375,7 +375,7 @@ def scan(
         env: contains the password.
 
     Returns:
-        Bytes read; seconds held back; item -> why it was not read.
+        Bytes read; seconds throttled; item -> reason why it was not read.
 
     Raises:
         WarmingBroke: it did not finish.
@@ -394,7 +394,7 @@ def scan(
             for name, count in ranges.items()
         }
 
-    def heard(outcome: Outcome) -> None:
+    def on_event(outcome: Outcome) -> None:
         nonlocal noted_s, last
         if outcome["type"] == "hello":
             throttle.hold(outcome["pid"])
@@ -414,11 +414,11 @@ def scan(
 
     with Throttle(connect, limits.latency_s, _probe(work.parts)) as throttle:
         try:
-            ended = load.run(_plan(server, work, limits, connections), env=env, on_event=heard)
+            ended = load.run(_plan(server, work, limits, connections), env=env, on_event=on_event)
         except LoadFailed as error:
             raise WarmingBroke(
-                f"the warm-up broke off: {throttle.broken or error.message}",
-                hint="What is done is noted: go on with `contend warm --resume`.",
+                f"the warm-up stopped early: {throttle.broken or error.message}",
+                hint="Progress is recorded: continue with `contend warm --resume`.",
                 detail=error.detail,
             ) from error
         finally:
@@ -445,7 +445,7 @@ def _plan(server: Server, work: Work, limits: Limits, connections: int) -> Plan:
         # A dropped table does not stop the load; a lost server does.
         "errors": {"ignore_all": True, "reconnect": False},
     }
-    # A load that was held back for long would not have checked for answers.
+    # A load that was throttled for long would not have checked for answers.
     if limits.latency_s is None:
         load["answer_timeout_s"] = within_s(max(work.sizes.values(), default=0))
     plan = {

@@ -37,7 +37,7 @@ Pages = NDArray[np.uint32]
 """Pages in the order of their list, shape (n, 2): the id of the tablespace, the page's number."""
 
 _POLL_S = 0.02
-_LOOKS = 3000
+_POLLS = 3000
 """Polls without a change, a minute in total, before waiting ends. Polls are counted instead of
 time, because a suspended host is not the server's fault."""
 
@@ -47,7 +47,7 @@ _AT_WORK = ("Loading buffer pool", "Loaded ")
 pool not started"."""
 _COMPLETED_AT = re.compile(r"completed at \d+ +\d+:\d+:(\d+)")
 
-_AS_WHOM = "Run contend on the server's host as root, or as the user that the server runs as."
+_RUN_AS = "Run contend on the server's host as root, or as the user that the server runs as."
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of pages requested so far, and the total."""
@@ -79,40 +79,40 @@ def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """
     if socket is None:
         raise NoList(
-            "the server is reached over TCP, so it is not known whether it runs on this host",
-            hint="On its own host, name it by its socket: socket:/path.",
+            "the server is reached over TCP, so it may not run on this host",
+            hint="On the server's own host, use its socket: socket:/path.",
         )
-    ((said,),) = fetch(connection, "SELECT @@datadir")
-    pid, folder = socket_peer(socket), Path(str(said))
+    ((datadir,),) = fetch(connection, "SELECT @@datadir")
+    pid, folder = socket_peer(socket), Path(str(datadir))
     if pid is None:
-        raise NoList(f"{socket} leads to a server on another host")
+        raise NoList(f"{socket} leads to a server on a different host")
     try:
         same = folder.samefile(f"/proc/{pid}/cwd")
         next(folder.iterdir(), None)
     except OSError as error:
         raise NoList(
-            f"the server's data folder {folder} is not for this user: {error.strerror}",
-            hint=_AS_WHOM,
+            f"this user cannot read the server's data folder {folder}: {error.strerror}",
+            hint=_RUN_AS,
         ) from error
     if not same:
-        raise NoList(f"the server's data folder is not the {folder} that is seen from here")
+        raise NoList(f"the server's data folder is not the {folder} of this host")
     return ServerHost(folder)
 
 
 def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost:
-    """The server's files, if it is able to load a list; this check changes nothing.
+    """The server's files, if it can load a list; this check changes nothing.
 
     Raises:
-        NoList: it is not able to, or this user may not request it.
+        NoList: it cannot, or this user may not request it.
     """
     host = host_of(connection, socket)
     if not os.access(host.data_folder, os.R_OK | os.W_OK | os.X_OK):
         raise NoList(
-            f"this user may not write to the server's data folder {host.data_folder}", hint=_AS_WHOM
+            f"this user may not write to the server's data folder {host.data_folder}", hint=_RUN_AS
         )
     ((is_read_only,),) = fetch(connection, "SELECT @@GLOBAL.innodb_read_only")
     if int(is_read_only):
-        raise NoList("the server runs with innodb_read_only, and loads no list then")
+        raise NoList("the server runs with innodb_read_only, so it loads no list")
     # OFF does nothing, and needs the same privilege as the other settings.
     _set(connection, "innodb_buffer_pool_load_abort", "OFF")
     return host
@@ -132,7 +132,7 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
             (host.data_folder / NONE_BEFORE).touch(exist_ok=False)
     except OSError as error:
         journal.drop(entry)
-        raise NoList(f"{own} cannot be moved aside: {error.strerror}", hint=_AS_WHOM) from error
+        raise NoList(f"cannot move {own} aside: {error.strerror}", hint=_RUN_AS) from error
     try:
         yield own
     finally:
@@ -146,22 +146,22 @@ class _IdleWait:
 
     def __init__(self, awaited: str) -> None:
         self._awaited = awaited
-        self._seen: object = None
-        self._looks = 0
+        self._last: object = None
+        self._polls = 0
 
-    def wait(self, said: str, grown: int = 0) -> None:
+    def wait(self, status: str, grown: int = 0) -> None:
         """Wait until the next poll; `grown` is a second value that changes while the server works.
 
         Raises:
             NoList: both have been the same for too long.
         """
-        if (said, grown) != self._seen:
-            self._seen, self._looks = (said, grown), 0
-        self._looks += 1
-        if self._looks > _LOOKS:
+        if (status, grown) != self._last:
+            self._last, self._polls = (status, grown), 0
+        self._polls += 1
+        if self._polls > _POLLS:
             raise NoList(
-                f"the server was to {self._awaited}, and nothing has changed for a minute; it says:"
-                f" {said or 'nothing'}"
+                f"the server did not {self._awaited}: no progress for a minute; its status:"
+                f" {status or 'empty'}"
             )
         time.sleep(_POLL_S)
 
@@ -188,10 +188,10 @@ def take(
         unfinished = path.with_name(f"{FILE_NAME}.incomplete")
         try:
             while not path.exists():
-                said = _status(connection, "Innodb_buffer_pool_dump_status")
-                if said.lower().startswith(("cannot", "error")):
-                    raise NoList(f"the server cannot write its list of pages: {said}")
-                patience.wait(said, _size(unfinished))
+                status = _status(connection, "Innodb_buffer_pool_dump_status")
+                if status.lower().startswith(("cannot", "error")):
+                    raise NoList(f"the server cannot write its list of pages: {status}")
+                patience.wait(status, _size(unfinished))
         except KeyboardInterrupt:
             # The dump cannot be stopped, and would overwrite the restored list.
             while not path.exists():
@@ -258,15 +258,15 @@ def load(
             _set(connection, "innodb_buffer_pool_load_now")
             patience = _IdleWait("load a list of pages")
             while True:
-                said = _status(connection, "Innodb_buffer_pool_load_status")
-                if said != before:
-                    if "completed" in said:
+                status = _status(connection, "Innodb_buffer_pool_load_status")
+                if status != before:
+                    if "completed" in status:
                         break
-                    if (match := _LOADED.search(said)) is not None:
+                    if (match := _LOADED.search(status)) is not None:
                         on_progress(int(match[1]), int(match[2]))
-                    elif not said.startswith(_AT_WORK):
-                        raise NoList(f"the server does not load a list of pages: {said}")
-                patience.wait(said)
+                    elif not status.startswith(_AT_WORK):
+                        raise NoList(f"the server does not load a list of pages: {status}")
+                patience.wait(status)
         except (KeyboardInterrupt, NoList):
             # It would continue with a list that no longer exists, or with its own.
             with contextlib.suppress(NoList, ConnectionLost):
@@ -276,18 +276,18 @@ def load(
 
 
 def _when_idle(connection: Connection[Any]) -> str:
-    """What the server reports about its last load. A load in progress, such as that of its own list
+    """The server's status of its last load. A load in progress, such as that of its own list
     after a start, is awaited: the server would forget one of two.
 
     Raises:
         NoList: it does not finish.
     """
-    patience = _IdleWait("come to the end of a load that was not begun by contend")
+    patience = _IdleWait("finish a load that contend did not start")
     while True:
-        said = _status(connection, "Innodb_buffer_pool_load_status")
-        if not said.startswith(_AT_WORK):
-            return said
-        patience.wait(said)
+        status = _status(connection, "Innodb_buffer_pool_load_status")
+        if not status.startswith(_AT_WORK):
+            return status
+        patience.wait(status)
 
 
 def _let_second_pass(before: str) -> None:
@@ -304,7 +304,7 @@ def _set(connection: Connection[Any], trigger: str, value: str = "ON") -> None:
     except pymysql.err.MySQLError as error:
         raise NoList(
             f"the server refuses SET GLOBAL {trigger}: {error.args[-1]}",
-            hint="It wants the privilege SUPER or SYSTEM_VARIABLES_ADMIN.",
+            hint="Grant this user the privilege SUPER or SYSTEM_VARIABLES_ADMIN.",
         ) from error
 
 
@@ -319,12 +319,12 @@ def set_variable(
     """Set a global variable that is a whole number. The journal has the previous value.
 
     Returns:
-        Why it was not set; None if it is.
+        The reason if it was not set.
     """
     try:
         if read_global(connection, name) != value:
             change(connection, journal, name, value)
     except OptionRejected as error:
-        code, *_, said = getattr(error.__cause__, "args", None) or (0, error.message)
-        return f"{name} cannot be set to {value} (error {code}: {said})"
+        code, *_, message = getattr(error.__cause__, "args", None) or (0, error.message)
+        return f"{name} cannot be set to {value} (error {code}: {message})"
     return None

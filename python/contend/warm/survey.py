@@ -68,15 +68,15 @@ def survey(
 
 
 def _why_not(kind: str, engine: str, caches: Mapping[str, Cache]) -> str | None:
-    """Why a table cannot be warmed."""
+    """The reason why a table cannot be warmed."""
     if kind == "VIEW" or kind == "SYSTEM VIEW":
-        return "a view holds no rows of its own"
+        return "a view has no rows of its own"
     if kind == "SEQUENCE":
         return "a sequence is one row"
     if kind not in ("BASE TABLE", VERSIONED):
         return f"it is a {kind.lower()}"
     if not engine:
-        return "the server cannot open it (CHECK TABLE says why)"
+        return "the server cannot open it (CHECK TABLE shows why)"
     if engine.lower() not in caches:
         return f"{engine} has no cache that contend can fill"
     return None
@@ -162,7 +162,7 @@ def _indexes(
             others[key][str(name)] = f"a {str(kind).lower()} index cannot be read in order"
             continue
         if hidden:
-            others[key][str(name)] = "no query uses it: it is hidden from the optimizer"
+            others[key][str(name)] = "it is hidden from the optimizer, so no query uses it"
             continue
         whole = None if column is None or prefix is not None else str(column)
         indexes[key][str(name)] = (*indexes[key].get(str(name), ()), whole)
@@ -194,7 +194,7 @@ def _index_sizes(
     except pymysql.err.MySQLError as error:
         notices.append(
             "the sizes of single indexes cannot be read (SELECT on mysql.innodb_index_stats:"
-            f" error {error.args[0] if error.args else 0}), so all indexes of a table but the"
+            f" error {error.args[0] if error.args else 0}), so all indexes of a table except the"
             " primary key count as equally large"
         )
         return {}
@@ -217,7 +217,7 @@ _BLOCK_CACHES = (
 
 def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
     """The caches that this server has, by engine."""
-    said = {
+    values = {
         str(name): int(value)
         for statement in (
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_page_size', 'key_buffer_size',"
@@ -231,23 +231,23 @@ def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:
         for name, value in fetch(connection, statement)
     }
     found = {}
-    page = said.get("innodb_page_size")
+    page = values.get("innodb_page_size")
     if page:
-        total, used = (said.get(f"Innodb_buffer_pool_pages_{what}") for what in ("total", "data"))
-        size = said["innodb_buffer_pool_size"] if total is None else total * page
+        total, used = (values.get(f"Innodb_buffer_pool_pages_{part}") for part in ("total", "data"))
+        size = values["innodb_buffer_pool_size"] if total is None else total * page
         held = None if used is None else used * page
         # Every second, MySQL evicts until this number of pages per instance is free.
-        depth = said.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
-        kept_free = depth * said.get("innodb_buffer_pool_instances", 1) * page
+        depth = values.get("innodb_lru_scan_depth", 0) if KINDS[kind].frees_pages else 0
+        kept_free = depth * values.get("innodb_buffer_pool_instances", 1) * page
         found["innodb"] = Cache("innodb", "InnoDB's buffer pool", size, held, page, kept_free)
     for engine, name, size_name, page_name, unused_name in _BLOCK_CACHES:
-        room, block = said.get(size_name), said.get(page_name)
+        room, block = values.get(size_name), values.get(page_name)
         if room and block:
-            unused = said.get(unused_name)
+            unused = values.get(unused_name)
             held = None if unused is None else max(0, room - unused * block)
             found[engine] = Cache(engine, name, room, held, block)
-    room = said.get("rocksdb_block_cache_size")
+    room = values.get("rocksdb_block_cache_size")
     if room:
-        held = said.get("Rocksdb_block_cache_usage")
+        held = values.get("Rocksdb_block_cache_usage")
         found["rocksdb"] = Cache("rocksdb", "RocksDB's block cache", room, held, 4096)
     return found

@@ -1,4 +1,4 @@
-"""Which tablespaces, tables and indexes an InnoDB server has, and which index each page belongs to.
+"""The tablespaces, tables and indexes of an InnoDB server, and the index of each page.
 
 The first comes from its information schema, which needs the privilege PROCESS and reads no page of
 the buffer pool. The second is read from the tablespace's own file:
@@ -98,7 +98,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
         NoCatalogue: the server does not list them.
     """
     prefix = KINDS[kind].innodb_tables
-    rows = _ask(
+    rows = _query(
         connection,
         "SELECT t.NAME, i.INDEX_ID, i.NAME, t.SPACE, i.PAGE_NO"
         f" FROM information_schema.{prefix}TABLES t"
@@ -117,7 +117,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
         elif _has_tree(root):
             found = TablespaceIndex(int(number), str(index), table, int(space), int(root))
             indexes.setdefault(found.space, []).append(found)
-    files = _ask(connection, KINDS[kind].tablespace_files)
+    files = _query(connection, KINDS[kind].tablespace_files)
     named = {int(row[3]): f"./{row[0]}.ibd" for row in rows if int(row[3]) != 0}
     paths = {int(space): _text(path) for space, path in files if path}
     return Catalogue(indexes, named | paths, without)
@@ -164,17 +164,16 @@ def _decoded(connection: Connection[Any], text: str) -> str:
     return str(row[0]) if row else text
 
 
-def _ask(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
+def _query(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
     try:
         return fetch(connection, statement)
     except pymysql.err.MySQLError as error:
-        said = str(error.args[-1])
         if error.args[0] in _ACCESS_DENIED:
             raise NoCatalogue(
                 "this user may not see InnoDB's tablespaces: it lacks the privilege PROCESS",
-                hint="GRANT PROCESS ON *.* to the user, or log in as one that has it.",
+                hint="Use GRANT PROCESS ON *.* for this user, or log in as one that has it.",
             ) from error
-        raise NoCatalogue(f"the server does not say which tablespaces it has: {said}") from error
+        raise NoCatalogue(f"the server does not list its tablespaces: {error.args[-1]}") from error
 
 
 _HEADER = 38  # bytes, in every page
@@ -185,7 +184,7 @@ _ENTRY_STATE, _ENTRY_BITS = 20, 24
 _OWNED = (4, 5)  # states: owned by a segment; by a segment that shares its single pages (MySQL)
 _INDEX_ID, _LEAF, _UPPER = 66, 74, 84  # offsets in an index page, the last two in its root
 _INODE_MAGIC = 97937874
-_NOBODY = 0xFFFFFFFF
+_NO_PAGE = 0xFFFFFFFF
 _CRYPT_MAGIC = b"s\x0e\x0cREt"
 
 _TYPE = 24
@@ -199,8 +198,8 @@ class NotReadable(WorkError):
 
 
 def format_of(flags: int) -> tuple[int, str | None]:
-    """From a tablespace's flags: bytes of a page in memory and in the file; and why the owners of
-    its pages cannot be read, or None if they can."""
+    """From a tablespace's flags: bytes of a page in memory and in the file; and the
+    reason if the owners of its pages cannot be read."""
     if flags & 1 << 4:  # MariaDB's full_crc32
         return 512 << (flags & 15), "page compression" if flags >> 5 & 7 else None
     size = _NAMED_SIZES.get(flags >> 6 & 15, 512 << (flags >> 6 & 15))
@@ -215,7 +214,7 @@ class Tablespace:
     """The file of a tablespace, read while the server may run. Use it in `with`.
 
     Raises:
-        NotReadable: there is no such file, we may not read it, or its format is not plain.
+        NotReadable: the file does not exist, may not be read, or its format is not plain.
     """
 
     def __init__(self, path: Path) -> None:
@@ -238,7 +237,7 @@ class Tablespace:
 
     def _refuse(self, why_not: str | None) -> None:
         if not any(self._bytes(0, self.page_bytes)):
-            why_not = "nothing in it yet: the server writes it later"
+            why_not = "no content yet: the server writes it later"
         elif not self.pages or self.page_bytes not in _NAMED_SIZES.values():
             why_not = "a header that is not InnoDB's"
         why_not = why_not or self._encryption()
@@ -282,7 +281,7 @@ class Tablespace:
             raise NotReadable(f"page {number} of {self.path} has no segment at {offset}")
         (segment,) = struct.unpack_from(">Q", page, offset)
         single = np.frombuffer(page, ">u4", slots, offset + 64)
-        single = single[single != _NOBODY].astype(np.uint32)
+        single = single[single != _NO_PAGE].astype(np.uint32)
         extents = np.flatnonzero(owners == segment)
         numbers = extents[:, None] * self.extent_pages + np.arange(self.extent_pages)
         whole = numbers[~free[extents]].astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Holds contend-load back if the server's latency rises: stops and continues its process, in pulses
+"""Throttles contend-load if the server's latency rises: stops and continues its process, in pulses
 if it may run only part of the time. `DutyCycle` finds that share.
 
 The server finishes what it is doing when the load is stopped, so a stop takes effect within one
@@ -63,7 +63,7 @@ class Limits:
     connections: int | None = None
 
     def __bool__(self) -> bool:
-        """Whether the load may be held back."""
+        """Whether the load may be throttled."""
         return self.pages_per_second is not None or self.latency_s is not None
 
 
@@ -105,18 +105,18 @@ class DutyCycle:
 
     @property
     def why(self) -> str | None:
-        """Why the load is held back; None if it is not."""
-        return None if self.share == FULL else f"latency, {self.share:.1%} of its speed"
+        """The reason if the load is throttled."""
+        return None if self.share == FULL else f"latency limit, at {self.share:.1%} of full speed"
 
 
 class Throttle:
-    """A context manager; nothing is held back after it.
+    """A context manager; throttling ends with it.
 
     Args:
         connect: to the server, for the probe.
-        bound_s: the latency bound; None: nothing is ever held back, and no probe is sent.
+        bound_s: the latency bound; None: no throttling and no probe.
         probe: the statement whose time is the latency.
-        broken: why nothing can be read any more; the load is ended then.
+        broken: the reason if nothing more can be read; it ends the load.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Throttle:
             self._load = None
 
     def hold(self, pid: int) -> None:
-        """From now on, hold the process `pid` back whenever the bound is exceeded."""
+        """From now on, throttle the process `pid` whenever the bound is exceeded."""
         if self._pace is not None and self._load is None:
             # By its descriptor: the pid may belong to a different process when it is signalled.
             self._load = os.pidfd_open(pid)
@@ -166,7 +166,7 @@ class Throttle:
                 while not self._ended.is_set():
                     self._pulse(connection, self._pace)
         except (ContendError, OSError, pymysql.err.MySQLError) as error:
-            # The load would no longer be held back.
+            # The load would no longer be throttled.
             self.broken = str(error.args[-1] if error.args else error)
             self._signal(signal.SIGTERM)
         finally:
@@ -192,7 +192,7 @@ class Throttle:
         self._go_on()
 
     def _look(self, connection: Connection[Any], pace: DutyCycle) -> None:
-        """Send the probe, and record how long it took."""
+        """Send the probe, and record its time."""
         started_s = time.monotonic()
         try:
             with connection.cursor() as cursor:

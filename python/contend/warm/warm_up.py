@@ -44,7 +44,7 @@ CONNECTIONS, CONNECTIONS_LIMITED = 4, 1
 """Reading connections, without and with limits."""
 
 PAGES_LIMITED = 32
-"""Pages per range if the load may be held back: 512 KiB, so that a stop works at once."""
+"""Pages per range if the load may be throttled: 512 KiB, so that a stop works at once."""
 
 TOLERANCE_S = 2
 """Tolerance of a server's start time: both readings are whole seconds."""
@@ -75,8 +75,8 @@ class WarmUpResult:
 
     Args:
         size: bytes read.
-        held_s: seconds that it was held back.
-        refused: item -> why it was not loaded, or only in part.
+        held_s: seconds that it was throttled.
+        refused: item -> reason why it was not loaded, or only in part.
     """
 
     size: float = 0.0
@@ -116,7 +116,7 @@ def warm_up(
         WarmingBroke: the server stopped; the journal has the progress.
     """
     with _begun(server, kind, journal, load, limits, listen) as begun:
-        # The rest of an earlier one is not what a stop of this one leaves.
+        # The rest of an earlier warm-up must not pass for that of this one.
         journal.work = None
         journal.write()
         if host is not None:
@@ -127,7 +127,7 @@ def warm_up(
                 begun.load_list(by_list)
                 plan = replace(plan, items=by_list.left)
             except NoList as error:
-                listen.notice(f"{error.message}. InnoDB's tables are scanned instead")
+                listen.notice(f"{error.message}. Scanning InnoDB's tables instead")
         begun.scan(begun.work(plan))
         return begun.result
 
@@ -141,9 +141,9 @@ def resume(
         RequestError: there is nothing to continue, or the caches are empty again.
     """
     work = Work.noted(journal)
-    again = f"Begin anew with `contend warm {server.dsn}`."
+    again = f"Start again with `contend warm {server.dsn}`."
     if work is None:
-        raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
+        raise RequestError(f"no interrupted warm-up of {server.dsn} is recorded.", hint=again)
     with _begun(server, work.kind, journal, load, limits, listen) as begun:
         if was_restarted(work.life, life_of(begun.connection, server.dsn.socket)):
             journal.work = None
@@ -156,7 +156,7 @@ def resume(
 
 
 def life_of(connection: Connection[Any], socket: Path | None) -> list[int | None]:
-    """What tells one life of a server from the next: its start time, seconds since 1970 by its own
+    """Identifies a life of the server: its start time, seconds since 1970 by its own
     clock; the number of connections so far, which only grows; its process, None if it cannot be
     seen from here. A restart within seconds shows only in the last two."""
     status = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Connections')"
@@ -197,8 +197,8 @@ def _begun(
             yield _WarmUp(server, connection, kind, journal, load, limits, listen)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise WarmingBroke(
-                f"the warm-up broke off: {str(error.args[-1]).rstrip('.')}.",
-                hint=f"What is done is noted: go on with `contend warm {server.dsn} --resume`."
+                f"the warm-up stopped early: {str(error.args[-1]).rstrip('.')}.",
+                hint=f"Progress is recorded: continue with `contend warm {server.dsn} --resume`."
                 if journal.work is not None
                 else None,
                 detail=getattr(error, "detail", None),
@@ -226,7 +226,7 @@ class _WarmUp:
         if not items:
             return plan
         names = ", ".join(sorted({str(item.table) for item in items}))
-        self.listen.notice(f"the files of {names} are read")
+        self.listen.notice(f"reading the files of {names}")
         wanted = {(str(item.table), item.part) for item in items}
         with self.result.timed():
             files = read_through(self.connection, host, wanted)
@@ -239,7 +239,7 @@ class _WarmUp:
             done.append(item)
             self.result.size += item.take
             if share < 1:
-                why = f"{share:.0%} of it is in the page cache after it was read"
+                why = f"only {share:.0%} of it is in the page cache after reading"
                 self.result.refused[str(item)] = why
         return replace(plan, items=tuple(item for item in plan.items if item not in done))
 
@@ -254,7 +254,7 @@ class _WarmUp:
                 self.result.refused[str(item)] = why
 
     def load_list(self, by_list: ByList) -> None:
-        """Have the server load pages, then check what is in the buffer pool.
+        """Have the server load pages, then check its buffer pool.
 
         Raises:
             NoList: it does not load them.
@@ -273,8 +273,8 @@ class _WarmUp:
         self.result.size += size
         # A cold pool has grown by the requested pages. Otherwise, only its page list shows them.
         if self._pages_of_data() - before < LOADED * len(pages):
-            there = server_list.take(self.connection, by_list.host, self.journal)
-            self.result.refused |= too_few(by_list.pages, there)
+            resident = server_list.take(self.connection, by_list.host, self.journal)
+            self.result.refused |= too_few(by_list.pages, resident)
 
     def _pages_of_data(self) -> int:
         status = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'"
@@ -297,7 +297,7 @@ class _WarmUp:
         if work.upto < sum(work.ranges().values()):
             work.note(self.journal)
             if work.innodb:
-                self._have_pages_stay()
+                self._keep_scanned_pages()
             with self.result.timed():
                 size, held_s, refused = self._scanned(work)
             self.result.size += size
@@ -306,13 +306,13 @@ class _WarmUp:
         self.journal.work = None
         self.journal.write()
 
-    def _have_pages_stay(self) -> None:
-        """Scanned pages stay in the buffer pool if pages that are read once count as used."""
+    def _keep_scanned_pages(self) -> None:
+        """Scanned pages stay in the buffer pool if a single read counts as use."""
         why_not = set_variable(self.connection, self.journal, "innodb_old_blocks_time", 0)
         if why_not is not None:
             self.listen.notice(
-                f"{why_not}, so pages stay in the old part of the buffer pool and are the first "
-                "to leave it"
+                f"{why_not}, so scanned pages stay in the old part of the buffer pool and leave it "
+                "first"
             )
 
     def _scanned(self, work: Work) -> tuple[float, float, dict[str, str]]:

@@ -37,9 +37,9 @@ SESSION = "server.session."
 class Treatment:
     """A change made to both levels of a comparison at once.
 
-    words: its description for a reader: "without flushing the log".
+    words: its description: "the log in memory".
     sets: values by the path of their setting.
-    voids: other settings, or variables of a server, that do nothing under it.
+    voids: other settings, or server variables, that have no effect under it.
     """
 
     words: str
@@ -57,31 +57,29 @@ def _is_of(name: str, touched: Collection[str]) -> bool:
 
 
 def bare(path: str) -> str:
-    """The name of an option's variable, however it is spelled. It is the same variable at server
-    start, when changed later and when set per connection."""
+    """The name of an option's variable in any spelling: the same at server start, at run time and
+    per connection."""
     name = path.removeprefix(GLOBALS).removeprefix(OPTIONS).removeprefix(SESSION)
     return path if name == path else plain_option(name)
 
 
-def setting(words: str, *voids: str, **values: Level) -> Treatment:
+def setting(text: str, *voids: str, **values: Level) -> Treatment:
     """Variables that are set while the server runs; `voids`: others without effect then."""
-    return Treatment(words, {f"{GLOBALS}{name}": value for name, value in values.items()}, voids)
+    return Treatment(text, {f"{GLOBALS}{name}": value for name, value in values.items()}, voids)
 
 
-def started(words: str, **values: Level) -> Treatment:
-    """Options that take a start."""
-    return Treatment(words, {f"{OPTIONS}{name}": value for name, value in values.items()})
+def at_start(text: str, **values: Level) -> Treatment:
+    """Options that need a server restart."""
+    return Treatment(text, {f"{OPTIONS}{name}": value for name, value in values.items()})
 
 
 _UNUSED = {"lock_wait_timeout": 86_399}
 """How long DDL waits for a lock."""
 
-NOTHING = setting("another variable set in the same way, which nobody asks for", **_UNUSED)
+RUNTIME_PLACEBO = setting("an unrelated variable, set the same way", **_UNUSED)
 """A placebo of settings changed while the server runs."""
 
-STARTED = started(
-    "the server started with another option in its place, which nobody asks for", **_UNUSED
-)
+START_PLACEBO = at_start("the server started with an unrelated option instead", **_UNUSED)
 """A placebo of changes that need a restart."""
 
 
@@ -89,13 +87,13 @@ STARTED = started(
 class Proposal:
     """How a candidate is tried.
 
-    doses: from the smaller to the whole; one if there are no steps between nothing and all.
-    least: the least share of the difference, as a logarithm, that the whole dose takes away.
-    dose_s: the time to bring both levels under a dose and back, if that is long.
+    doses: the smaller ones first, then the whole; only one if there are no steps between.
+    least: the predicted least share of the difference, as a logarithm, that the whole dose removes.
+    dose_s: the time to apply a dose to both levels and revert it, if that is long.
     """
 
     doses: tuple[Treatment, ...]
-    placebo: Treatment = NOTHING
+    placebo: Treatment = RUNTIME_PLACEBO
     least: float = 0.5
     dose_s: float = 0.0
 
@@ -112,8 +110,8 @@ class Proposal:
 class HostPowers:
     """The changes that contend can make to this host and to processes on it.
 
-    groups: a control group for a quota can be made.
-    nodes: with memory; frequency: that of its CPUs can be chosen.
+    groups: a control group for a quota can be created.
+    nodes: those with memory; frequency: the CPU frequency can be set.
     files_in_memory: /dev/shm has room for the logs of two servers.
     caches: the permitted CPUs that share their last cache.
     """
@@ -129,12 +127,13 @@ class HostPowers:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A level and the baseline at one place of a comparison, which differ.
+    """A level and the baseline that differ, at one place of a comparison.
 
     place: the levels of the other factors.
     finding: the difference.
     cells, runs: of the side that is slower by the metric that decides, and of the faster one.
-    looks: for each side, the results of its last look of a name (`contend run … --budget`).
+    looks: for each side, the results of its last diagnostic pass of each name
+        (`contend run … --budget`).
     kind: of the server, from its record; empty if unknown.
     own: contend starts the server; here: it runs on this host.
     """
@@ -150,8 +149,8 @@ class Pair:
     host: HostPowers
     looks: Mapping[Side, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
-    def looked(self, name: str, side: Side) -> Mapping[str, Any] | None:
-        """The results of the last look of that name at a side; None if there was none."""
+    def diagnosed(self, name: str, side: Side) -> Mapping[str, Any] | None:
+        """The results of the last diagnostic pass of that name at a side; None without one."""
         return self.looks.get(side, {}).get(name)
 
     @property
@@ -169,18 +168,17 @@ class Pair:
         options = {**by_kind.get(ANY, {}), **by_kind.get(self.kind, {})}
         return {bare(f"{OPTIONS}{name}"): value for name, value in options.items()}
 
-    def figure(self, metric: str | Metric | Seen, side: Side) -> float | None:
-        """The mean over the runs of one side, or the result of a look; None if not recorded. A
-        counter that did not change is not recorded, so it is 0 if there were counters at all."""
-        if isinstance(metric, Seen):
+    def figure(self, metric: str | Metric | Derived, side: Side) -> float | None:
+        """The mean over the runs of one side, or the result of a diagnostic pass; None if not
+        recorded. A counter that did not change is not recorded: it is 0 if others were."""
+        if isinstance(metric, Derived):
             return metric.read(self, side)
         found = metric_of(metric) if isinstance(metric, str) else metric
         values = [value for run in self.runs[side] if (value := _read(found, run)) is not None]
         return statistics.fmean(values) if values else None
 
-    def times(self, metric: str | Metric | Seen, least: float = 0.0) -> float | None:
-        """How many times the figure of the faster side that of the slower is, or how many times
-        `least` if the faster one has less."""
+    def times(self, metric: str | Metric | Derived, least: float = 0.0) -> float | None:
+        """The slower side's figure divided by the faster side's, or by `least` if that is more."""
         slower, faster = self.figure(metric, "slower"), self.figure(metric, "faster")
         if slower is None or faster is None:
             return None
@@ -204,7 +202,7 @@ class Pair:
         return None
 
     def number(self, name: str, usual: float) -> float:
-        """The same as a number, `usual` if it has its default."""
+        """The same as a number; `usual` if it has its default or is not a number."""
         found = self.option(name)
         try:
             return usual if found is None else float(found)
@@ -229,9 +227,9 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A figure of both sides, or of diagnostic passes, which no measured run has by itself; None
-    from `read` if it is not known."""
+class Derived:
+    """A figure of both sides together, or of a diagnostic pass, which no single measured run has.
+    `read` returns None if it is unknown."""
 
     name: str
     read: Callable[[Pair, Side], float | None]
@@ -247,7 +245,7 @@ def _read(metric: Metric, run: Run) -> float | None:
 def pair_of(
     study: Study, finding: Finding, host: HostPowers, looks: Sequence[LookRecord] = ()
 ) -> Pair:
-    """The comparison behind a finding of a single cell, with the results of looks there."""
+    """The comparison behind a finding of a single cell, with its diagnostic passes."""
     roles = study.roles
     assert roles.compared is not None
     place = {path: one for path, one in finding.cell.items() if path != roles.compared.path}
@@ -274,14 +272,14 @@ def pair_of(
         own=own,
         here=is_on_this_host(source),
         host=host,
-        looks={"slower": found_at(looks, slower), "faster": found_at(looks, faster)},
+        looks={"slower": last_looks(looks, slower), "faster": last_looks(looks, faster)},
     )
 
 
-def found_at(
+def last_looks(
     looks: Sequence[LookRecord], cell: Mapping[str, Level]
 ) -> dict[str, Mapping[str, Any]]:
-    """By name, the results of the last look at a cell."""
+    """By name, the results of the last diagnostic pass that succeeded on a cell."""
     key = cell_key(cell)
     theirs = (one for one in looks if one.error is None and cell_key(one.cell) == key)
     return {one.look: one.figures for one in theirs}
@@ -297,7 +295,7 @@ class Sign:
     if_known: a missing figure does not count against the candidate.
     """
 
-    metric: str | Metric | Seen
+    metric: str | Metric | Derived
     at: Literal["slower", "faster", "either", "over"]
     least: float = -math.inf
     most: float = math.inf
@@ -323,7 +321,7 @@ class Sign:
         return self.metric if isinstance(self.metric, str) else self.metric.name
 
 
-def more_of(metric: str | Metric | Seen, least: float, over: float) -> tuple[Sign, Sign]:
+def more_of(metric: str | Metric | Derived, least: float, over: float) -> tuple[Sign, Sign]:
     """The slower side has at least `least`, and at least `over` times the faster side's figure."""
     return Sign(metric, "slower", least), Sign(metric, "over", over)
 
@@ -333,7 +331,7 @@ Need = Callable[[Pair], str | None]
 
 
 def database(pair: Pair) -> str | None:
-    return "the model server has nothing of the kind" if pair.is_model else None
+    return "the model server has no such feature" if pair.is_model else None
 
 
 def mariadb(pair: Pair) -> str | None:
@@ -343,7 +341,7 @@ def mariadb(pair: Pair) -> str | None:
 def own(pair: Pair) -> str | None:
     if pair.own:
         return None
-    return "it takes a start of the server, and contend does not start a server that is not its own"
+    return "it needs a server restart, and contend only restarts its own servers"
 
 
 def root(pair: Pair) -> str | None:
@@ -351,25 +349,25 @@ def root(pair: Pair) -> str | None:
 
 
 def several(pair: Pair) -> str | None:
-    return "one connection waits for nobody's lock" if pair.connections < 2 else None
+    return "one connection never waits for another's lock" if pair.connections < 2 else None
 
 
-NOT_ROOT = "it takes root"
+NOT_ROOT = "it needs root"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A possible cause, as data: an experiment can try it, or the figures of one study show it.
 
-    title: the reason why the slower side is slow, to end a sentence: "the server waits for its
-        log"; for a study, the heading of its section.
+    title: the reason why the slower side is slow, as the end of a sentence: "the server waits for
+        its log"; for a study, the heading of its section.
     refuted_by: the finding that would refute it.
-    limit: which rate it limits, and how.
+    limit: the rate that it limits, and what bounds it.
     signature: signs that all hold if the cause is at work.
     treat: the proposal, a function of the pair that makes it, or the reason why contend cannot try
         this cause.
     needs: conditions that are checked before `treat`.
-    contains: names of candidates that are a part of this one: it is the cause only if it certainly
+    contains: names of candidates that are part of this one: it is the cause only if it certainly
         takes away more than each of them.
     look: explains the figures of a study that names it (`explain`).
     """
@@ -404,8 +402,8 @@ class Candidate:
         the largest ratio. The divisor is at least the least that counts; 1 if no sign needs a
         minimum."""
         counts = {sign.name: sign.least for sign in self.signature if sign.at == "slower"}
-        asked = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
-        times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in asked)
+        minimums = [s for s in self.signature if s.at in ("slower", "over") and s.least > 0]
+        times = (pair.times(sign.metric, counts.get(sign.name, 0.0)) for sign in minimums)
         return max((one for one in times if one is not None), default=1.0)
 
 
@@ -413,13 +411,13 @@ def fewer(pair: Pair) -> tuple[Treatment, ...]:
     """A small dose for causes that need many connections: a quarter fewer. None among less than
     four, where a quarter is half or all of it."""
     count = pair.connections * 3 // 4
-    words = f"{count} connections in place of {pair.connections}"
-    return (Treatment(words, {"load.connections": count}),) if pair.connections >= 4 else ()
+    text = f"{count} connections instead of {pair.connections}"
+    return (Treatment(text, {"load.connections": count}),) if pair.connections >= 4 else ()
 
 
 def per_question(run: Run, count: Callable[[Mapping[str, int]], float]) -> float | None:
     """A count from the server's status, per statement from any client. None if no status was
     recorded, or no statement was sent."""
     status = run.probes.get("status")
-    asked = (status or {}).get("Questions")
-    return None if status is None or not asked else count(status) / asked
+    questions = (status or {}).get("Questions")
+    return None if status is None or not questions else count(status) / questions

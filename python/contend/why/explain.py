@@ -1,8 +1,8 @@
 """Explanations: the figures of one study, for experiments that name it with `explain`.
 
 A study is a file of `why/studies/` whose candidate has a `look`. This function of the `Evidence`
-returns an `Explanation`, or None if the experiment is about something else. The report prints it
-only if the difference is certain, and its tables in either case. Figures are means over repeats;
+returns an `Explanation`, or None if the experiment is about something else. The report always
+prints its tables, and the rest only if the difference is certain. Figures are means over repeats;
 claims are findings of the family `causes`.
 """
 
@@ -43,7 +43,7 @@ class SentenceWriter(Protocol):
         Formats of a figure: none, `share` in percent, `gain` as an increase in percent, `ms` for
         microseconds, `n` for the number of its repeats. Formats of a finding: `gain` and `size` in
         percent, with a sign and without, `times`. Formats of both: `at` for the place, or `table`,
-        `level`, `column` for a part of it. A given number takes Python's own.
+        `level`, `column` for a part of it. A constant takes Python's own.
 
         Raises:
             TypeError: a place would hold a bare number.
@@ -96,10 +96,10 @@ Drawn = Shares | Curves | StepBars
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a study, in words, tables and charts.
+    """The explanation of a study: text, tables and charts.
 
-    certain: whether the difference is; without it the report shows the tables alone.
-    is_answer: the tables are the answer itself, and the short form has them too.
+    certain: whether the difference is; if not, the report shows only the tables.
+    is_answer: the tables are the answer itself; the short form has them too.
     """
 
     lead: ReportText
@@ -172,7 +172,7 @@ class Evidence:
         level: Level | None,
         column: Level | None = None,
     ) -> Figure | None:
-        """The mean over repeats; None if it was not recorded. A None argument pools all values."""
+        """The mean over repeats; None if not recorded. A None argument pools all values."""
         known = metric_of(metric) if isinstance(metric, str) else metric
         found = over_repeats(self.study, self.runs(table, level, column), known.value)
         cell = self.study.roles.cell(table or {}, column, level)
@@ -195,7 +195,7 @@ class Evidence:
         return [one for one in found if one is not None]
 
     def last_over_first(self, metric: str) -> Finding | None:
-        """A metric at the last column over the first, there."""
+        """A metric at the last column over the first, in the same place."""
         ratios = growth_of(self.study, [metric_of(metric)], self.study.family("causes"))
         return ratios[0].findings[0][-1] if ratios else None
 
@@ -206,8 +206,8 @@ class Evidence:
     def table_of(
         self, caption: str, columns: Sequence[tuple[str, str | Metric, str]], *, along: bool = False
     ) -> EvidenceTable:
-        """A table with a row for each cell; with `along` one for each column of the layout, in its
-        first table at its first level. `columns` are heads, metrics, and how these are written."""
+        """A table with a row per cell; with `along`, a row per column of the layout, in its first
+        table at its first level. `columns` are heads, metrics, and their formats."""
         axes: tuple[Axis, ...] = ("column",) if along else ("table", "level", "column")
         count = len(self.study.roles.column_levels) if along else None
         rows = []

@@ -1,7 +1,7 @@
 """The plan of `contend why`: which candidates it tries, and the experiment that tries them.
 
 The pair that differs is measured again: untreated, under the doses of each candidate and under its
-placebo, all of them in every repeat. It is an experiment of its own; its run folder is inside that
+placebo, all of them in every repeat. This is a separate experiment, with a run folder inside that
 of the run.
 """
 
@@ -48,10 +48,10 @@ from contend.metrics.probed import TriedRecord, WhyFacts
 from contend.store import RunFolder
 from contend.why.candidate import (
     Candidate,
+    Derived,
     HostPowers,
     Pair,
     Proposal,
-    Seen,
     Treatment,
     pair_of,
 )
@@ -66,7 +66,7 @@ from contend.why.tried import (
 )
 
 REPEATS = 6
-"""Repeats that have to fit into the time at least; more if the run scattered much."""
+"""The fewest repeats that must fit in the time; more if the run scattered much."""
 
 REPEATS_WANTED = 10
 """Beyond this number, do not drop candidates to make room for repeats. With such scatter one
@@ -77,13 +77,13 @@ REPEATS_MOST = 16
 
 MINUTES = 2.8
 
-_WHAT_FITS_NOT = "its signature does not hold"
-_NOBODY_LOOKED = "nobody looked at it (`contend run … --budget` does, as root)"
+_NO_SIGNATURE = "the run does not show all its signs"
+_NO_PASS = "it needs a diagnostic pass (`contend run … --budget`, as root)"
 _NO_COUNTERS = (
-    "no counters of the server were recorded, which levels that share a server have together "
-    '(compare.by = "runs" has them apart)'
+    "no server counters were recorded; levels that share a server share them "
+    '(compare.by = "runs" separates them)'
 )
-_OF_OTHERS = {
+_NOT_COUNTERS = {
     *("host_disk_stall_share", "host_idle_share", "host_neighbours_share", "host_steal_share"),
     *("server_has_quota", "cpu_distance_ns", "client_ceiling_share"),
 }
@@ -91,7 +91,7 @@ _OF_OTHERS = {
 
 
 _LOGS_BYTES = 1 << 30
-"""Two redo logs of their usual sizes, four times over."""
+"""Four times the size of two redo logs by default."""
 
 
 class NotTried(RequestError):
@@ -102,8 +102,8 @@ class NotTried(RequestError):
 class WhyPlan:
     """The candidates to try, their experiment, and how long it takes.
 
-    is_certain: whether the run is certain of the difference.
-    facts: for the run folder; they have the reasons why the other candidates are not tried.
+    is_certain: whether the difference is certain in the run.
+    facts: for the run folder, with the reasons why other candidates are not tried.
     """
 
     is_certain: bool
@@ -134,24 +134,24 @@ def plan_of_why(path: Path, *, minutes: float = MINUTES) -> WhyPlan:
     if not chosen:
         raise NotTried(
             f"no candidate can be tried on {path}",
-            hint="The cause stays unknown to contend.",
+            hint="contend cannot name the cause of this difference.",
             detail="\n".join(f"{name}: {why}" for name, why in untested.items()),
         )
     return _plan(study, pair, chosen, untested, minutes * 60, repeats)
 
 
 def require_here(study: Study, path: Path, command: str) -> None:
-    """Raise NotTried unless the run is of this host, compares something and is finished.
+    """Raise NotTried unless the run comes from this host, compares something and is finished.
 
     Args:
-        command: the one that measures the pair again.
+        command: the one that would measure the pair again.
     """
     then = (study.meta.facts.get("machine") or {}).get("id")
     now = (host.facts().get("machine") or {}).get("id")
     if then is not None and then != now:
         raise NotTried(
-            f"{path} was measured on another host, and what would be tried cannot be had here",
-            hint=f"Use `{command}` on the host that made the run.",
+            f"{path} was measured on a different host and cannot be measured again here",
+            hint=f"Run `{command}` on the host that made the run.",
         )
     if study.roles.baseline is None:
         raise NotTried(
@@ -159,24 +159,25 @@ def require_here(study: Study, path: Path, command: str) -> None:
             hint="Give the experiment a baseline ([compare] baseline).",
         )
     if is_of_treatments(study.experiment):
-        raise NotTried(f"{path} is an experiment of treatments itself")
+        raise NotTried(f"{path} is itself an experiment with treatments")
     if not study.finished:
         raise NotTried(
-            f"{path} is not finished, so nothing in it is decided yet",
+            f"{path} is not finished, so none of its differences is decided yet",
             hint=f"`contend run --resume {path}` finishes it.",
         )
 
 
 def _difference(study: Study, path: Path) -> Finding:
     """The most certain difference. If none is certain, the one that lacks the fewest repeats, at
-    most twice those that were made. It is measured again anyway, and explained only if it is
-    certain then."""
+    most twice those of the run: it is measured again, and explained only if certain then."""
     (analysis, *_) = compared_of(study)
     found = analysis.compared.comparisons if analysis else ()
     certain = [one for one in found if one.is_certain]
     if certain:
-        return max(certain, key=_surely)
-    missing = [(more, at) for at, one in enumerate(found) if (more := _missing(one)) is not None]
+        return max(certain, key=_least_size)
+    missing = [
+        (more, at) for at, one in enumerate(found) if (more := _repeats_missing(one)) is not None
+    ]
     if not missing:
         hint = "More repeats may show a difference: `contend run … --for TIME`."
     else:
@@ -184,26 +185,24 @@ def _difference(study: Study, path: Path) -> Finding:
         if more <= 2 * found[at].change.n:
             return found[at]
         hint = (
-            f"About {more} more repeats would show one, if all stays as it is: `contend run … "
-            f"--set compare.repeats={found[at].change.n + more}`, and --for TIME if its time is "
-            "limited."
+            f"About {more} more repeats would show one if the mean and the scatter stay the same: "
+            f"`contend run … --set compare.repeats={found[at].change.n + more}`, and --for TIME "
+            "if its time is limited."
         )
-    raise NotTried(
-        f"nothing in {path} certainly differs, so there is nothing to explain", hint=hint
-    )
+    raise NotTried(f"{path} shows no certain difference, so there is nothing to explain", hint=hint)
 
 
-def _missing(one: Finding) -> int | None:
-    """How many more repeats would make a difference certain; None if unknown."""
+def _repeats_missing(one: Finding) -> int | None:
+    """The additional repeats that would make a difference certain; None if unknown."""
     log = logs_of(one.change)
     more = more_repeats([(log, math.copysign(1.0, log.mean))])
     hopeless = more is None or more > NO_ADVICE or one.change.verdict == "equivalent"
     return None if hopeless else more
 
 
-def _surely(found: Finding) -> float:
-    """The least size of a difference, as a logarithm, by the near end of its interval. It prefers a
-    server that is four times slower at many connections to its gain at one."""
+def _least_size(found: Finding) -> float:
+    """The smallest size within a difference's interval, as a logarithm. It prefers a server that is
+    four times slower at many connections to its gain at one."""
     low, high = found.change.low, found.change.high
     return math.log(low) if low > 1 else -math.log(high)
 
@@ -231,22 +230,22 @@ def _has_room(folder: Path) -> bool:
 
 
 def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Proposal]]:
-    """The candidates whose signature holds and that contend can try here. The quick ones come
-    first, then those whose signs differ most between the sides, then the order of the registry.
-    The others go into `untested`, each with its reason."""
+    """The candidates whose signature holds and that contend can try here: quick ones first, then
+    those whose signs differ most between the sides, then in the order of the registry. The others
+    go into `untested`, each with its reason."""
     found: list[tuple[Candidate, Proposal]] = []
     for one in CANDIDATES.values():
         fits = one.fits(pair)
         if not fits:
-            untested[one.name] = _WHAT_FITS_NOT if fits is False else _not_recorded(one, pair)
+            untested[one.name] = _NO_SIGNATURE if fits is False else _not_recorded(one, pair)
             continue
         proposal = one.propose(pair)
         if isinstance(proposal, str):
             untested[one.name] = proposal
         elif (touched := _touched(pair, proposal)) is not None:
-            untested[one.name] = f"what would be changed is what is compared ({touched})"
+            untested[one.name] = f"its treatment would affect the compared setting {touched}"
         elif (same := _same(proposal, found)) is not None:
-            untested[one.name] = f"it needs the same as {same}, from which it cannot be told"
+            untested[one.name] = f"indistinguishable from {same}: it needs the same treatment"
         else:
             found.append((one, proposal))
     return sorted(found, key=lambda each: (each[1].dose_s, -each[0].times_over(pair)))
@@ -254,12 +253,12 @@ def fitting(pair: Pair, untested: dict[str, str]) -> list[tuple[Candidate, Propo
 
 def _not_recorded(one: Candidate, pair: Pair) -> str:
     absent = dict.fromkeys(sign.name for sign in one.signature if sign.holds(pair) is None)
-    if all(isinstance(sign.metric, Seen) for sign in one.signature if sign.name in absent):
-        return _NOBODY_LOOKED
+    if all(isinstance(sign.metric, Derived) for sign in one.signature if sign.name in absent):
+        return _NO_PASS
     runs = [run for side in pair.runs.values() for run in side]
-    if not any(run.probes.get("status") for run in runs) and not absent.keys() <= _OF_OTHERS:
+    if not any(run.probes.get("status") for run in runs) and not absent.keys() <= _NOT_COUNTERS:
         return _NO_COUNTERS
-    return f"{', '.join(absent)} was not recorded"
+    return f"not recorded: {', '.join(absent)}"
 
 
 def _touched(pair: Pair, proposal: Proposal) -> str | None:
@@ -281,35 +280,35 @@ def _in_time(
     ratios: np.ndarray,
     untested: dict[str, str],
 ) -> tuple[list[tuple[Candidate, Proposal]], int]:
-    """The candidates that the time can decide, at least one, and the number of repeats that fit. It
-    assumes that the pair scatters like the run (`ratios`).
+    """The candidates that the time can decide, at least one, and the number of repeats that fit,
+    if the pair scatters like the run (`ratios`).
 
-    Until the first look, whole doses and placebos of all candidates are measured. After it, the
-    longest candidate alone takes the time, until the second look with its smaller doses.
+    Until the first look, whole doses and placebos of all candidates are measured. Afterwards the
+    time of the longest candidate alone counts, until the second look with its smaller doses.
     """
     chosen: list[tuple[Candidate, Proposal]] = []
     untreated_s = 2 * START_S + _treatment_s(pair, {}, took_s)
     laps_s = (untreated_s, untreated_s, untreated_s)
     for one, proposal in proposals:
-        had = [each.sets for _, other in chosen for each in other.treatments]
+        planned = [each.sets for _, other in chosen for each in other.treatments]
         doses_s = [
             _treatment_s(pair, each.sets, took_s) + proposal.dose_s for each in proposal.doses
         ]
         placebo_s = _treatment_s(pair, proposal.placebo.sets, took_s)
-        shared_s = placebo_s if proposal.placebo.sets in had else 0.0
+        shared_s = placebo_s if proposal.placebo.sets in planned else 0.0
         first_s, second_s, then_s = laps_s
         later_s = (
             first_s + doses_s[-1] + placebo_s - shared_s,
             max(second_s, untreated_s + sum(doses_s) + placebo_s),
             max(then_s, untreated_s + doses_s[-1] + placebo_s),
         )
-        # A true cause takes away more than the least predicted share, and rarely all.
-        goes = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
-        needed = repeats_to_decide(ratios, goes, len(chosen) + 1)
+        # A true cause takes away more than the predicted minimum, and rarely all.
+        taken = min((1 + each.least) / 2 for _, each in (*chosen, (one, proposal)))
+        needed = repeats_to_decide(ratios, taken, len(chosen) + 1)
         least = SECOND_LOOK if chosen else REPEATS
         seconds = _seconds(max(least, min(needed, REPEATS_WANTED)), later_s)
         if chosen and seconds > most_s:
-            untested[one.name] = f"no time was left: --minutes {math.ceil(seconds / 60)} has some"
+            untested[one.name] = f"no time left; --minutes {math.ceil(seconds / 60)} includes it"
             continue
         laps_s = later_s
         chosen.append((one, proposal))
@@ -318,7 +317,7 @@ def _in_time(
 
 
 def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
-    """The time for a number of repeats; `laps_s` has that for one repeat until the first look,
+    """The time for a number of repeats; `laps_s` has the time of one repeat until the first look,
     until the second one, and later."""
     first_s, second_s, then_s = laps_s
     until_first, until_second = min(repeats, FIRST_LOOK), min(repeats, SECOND_LOOK)
@@ -330,8 +329,8 @@ def _seconds(repeats: int, laps_s: tuple[float, float, float]) -> float:
 
 
 def _treatment_s(pair: Pair, sets: Mapping[str, Any], took_s: float) -> float:
-    """The time of a treatment in a repeat, both levels together: the time of a block of the run
-    (`took_s`), if that is longer than on a quiet host."""
+    """The time of a treatment in a repeat, for both levels: that of a block of the run (`took_s`)
+    if that is longer than on a quiet host."""
     starts = any(path.startswith(("server.options.", "place.server.")) for path in sets)
     cell = pair.cells["slower"]
     in_slices = any((run.plan.get("load") or {}).get("slices") for run in pair.runs["slower"])
@@ -365,10 +364,10 @@ def _plan(
     records: list[TriedRecord] = []
     for one, proposal in chosen:
         doses = {
-            _named(tables, dose, f"{one.name}.{number}"): dose.words
+            _treatment_name(tables, dose, f"{one.name}.{number}"): dose.words
             for number, dose in enumerate(proposal.doses, start=1)
         }
-        placebo = _named(tables, proposal.placebo, f"{one.name}.placebo")
+        placebo = _treatment_name(tables, proposal.placebo, f"{one.name}.placebo")
         records.append(
             {
                 "candidate": one.name,
@@ -389,22 +388,22 @@ def _plan(
         tables,
         seconds,
         name=f"why-{study.experiment.name}",
-        question="What becomes of the difference under treatments that are the same for both?",
+        question="What remains of the difference when both levels get the same treatment?",
         repeats=repeats,
     )
     try:
         refuse_settings(experiment, own=pair.own)
         list(cell_specs(experiment))
     except ContendError as error:
-        raise NotTried(f"the treatments cannot be had: {error.message}", hint=error.hint) from (
+        raise NotTried(f"the treatments are not possible: {error.message}", hint=error.hint) from (
             error
         )
     facts: WhyFacts = {"tried": records, "untested": dict(untested)}
     return WhyPlan(pair.finding.is_certain, experiment, facts, chosen, seconds)
 
 
-def _named(tables: dict[str, dict[str, Any]], treatment: Treatment, name: str) -> str:
-    """The treatment's name among the tables: one that has the same settings already, or `name`."""
+def _treatment_name(tables: dict[str, dict[str, Any]], treatment: Treatment, name: str) -> str:
+    """The name of the table that already has these settings, or `name` for a new one."""
     found = next((known for known, table in tables.items() if table == treatment.sets), name)
     tables[found] = dict(treatment.sets)
     return found

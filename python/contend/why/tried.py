@@ -4,7 +4,7 @@ A repeat gives one log-ratio of the two levels under each treatment. A treatment
 difference without it minus that with it. This counts only if the slower side becomes faster: a
 difference also shrinks if the faster side is slowed. Blocks of one repeat scatter independently, so
 treatments are not paired; they share degrees of freedom. All verdicts of one comparison together
-err with a chance of 1 %.
+have an error chance of 1 %.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ CONFIDENCE = 0.99
 """Confidence of all verdicts of one comparison together, over all looks."""
 
 LOOKS = {4: 0.05, 8: 0.10, 12: 0.10, 18: 0.15}
-"""Numbers of repeats after which verdicts are checked, each with its share of the chance to err.
-A small share is enough for differences that few repeats can decide. The rest is for the end."""
+"""Numbers of repeats after which verdicts are checked, each with its share of the error chance. A
+small share is enough for differences that few repeats can decide. The rest is for the end."""
 
 FIRST_LOOK, SECOND_LOOK = sorted(LOOKS)[:2]
 """Until the first look every candidate is measured, with whole doses and placebos; the first repeat
-has all doses. Then only those ahead go on, with their smaller doses until the second look."""
+has all doses. Then only the leading ones go on, with their smaller doses until the second look."""
 
 ASIDE = 0.5
 """The first look sets aside candidates that took less than this share of the best one's effect
-beyond its placebo, if it had any. They are no longer measured, and stay open."""
+beyond its placebo, if any. They are no longer measured, and stay open."""
 
 MANY_REPEATS = 64
-"""Stands for any number of repeats that no time has room for."""
+"""The upper limit, above what any plan has time for."""
 
 DOSE_SLACK = 0.1
 """Share of the difference by which a larger dose may leave more than a smaller one, in addition to
@@ -86,8 +86,8 @@ class CandidateTried:
 class DifferenceTried:
     """The untreated difference in the same minutes, as the absolute logarithm of level over
     baseline, and the candidates. `certain`: there is a difference to explain. `unmeasured` lack
-    a figure under some treatment. Three groups are no longer measured. `failed`: a treatment was
-    impossible, by name, with the error; `decided` and `aside`: candidates by name.
+    a figure under some treatment. Three groups are no longer measured: `failed`, by name with the
+    error of an impossible treatment; `decided` and `aside`, by name.
     """
 
     log_difference: Estimate
@@ -114,13 +114,13 @@ def tried_of(study: Study) -> DifferenceTried | None:
 
 def _failed(unmeasured: Iterable[TriedRecord], runs: Iterable[RunRecord]) -> dict[str, str]:
     """The error of the first treatment that failed, by candidate."""
-    said = {
+    errors = {
         run.cell[TREATMENT.path]: (run.error or {}).get("message", "")
         for run in runs
         if run.status != "ok"
     }
-    lost = {one["candidate"]: [n for n in _names([one]) if n in said] for one in unmeasured}
-    return {name: f"under {of[0]}: {said[of[0]]}" for name, of in lost.items() if of}
+    lost = {one["candidate"]: [n for n in _names([one]) if n in errors] for one in unmeasured}
+    return {name: f"under {of[0]}: {errors[of[0]]}" for name, of in lost.items() if of}
 
 
 def judged_in_turn(
@@ -139,14 +139,14 @@ def judged_in_turn(
     aside: tuple[str, ...] = ()
     for at in (look for look in LOOKS if look <= len(made)):
         so_far = {name: of[: made[at - 1] + 1] for name, of in sides.items()}
-        looked = judged(records, so_far)
-        assert looked is not None, "the untreated pair was measured by then"
-        certain |= looked.certain
-        for one in looked.candidates:
+        result = judged(records, so_far)
+        assert result is not None, "the untreated pair was measured by then"
+        certain |= result.certain
+        for one in result.candidates:
             if one.verdict != "not certain":
                 decided.setdefault(one.record["candidate"], one)
         if at == FIRST_LOOK:
-            aside = _behind(looked)
+            aside = _behind(result)
     last = judged(records, sides, is_end=is_over)
     if last is None:
         return None
@@ -160,15 +160,15 @@ def judged_in_turn(
     )
 
 
-def _behind(looked: DifferenceTried) -> tuple[str, ...]:
+def _behind(result: DifferenceTried) -> tuple[str, ...]:
     """Undecided candidates that took little of the difference compared with the best one; none if
     even the best one had no effect."""
-    took = {one.record["candidate"]: one.took for one in looked.candidates}
+    took = {one.record["candidate"]: one.took for one in result.candidates}
     best = max(took.values(), default=0.0)
     enough = ASIDE * best if best > 0 else -math.inf
     return tuple(
         one.record["candidate"]
-        for one in looked.candidates
+        for one in result.candidates
         if one.verdict == "not certain" and took[one.record["candidate"]] < enough
     )
 
@@ -204,24 +204,24 @@ def judged(
 
 
 def chance_at(repeats: float) -> float:
-    """The chance to err of a comparison with this number of repeats: the share of the look that is
-    due by then, or that of the end. All chances add up to 1 - `CONFIDENCE`."""
+    """The error chance of a comparison with this number of repeats: the share of the next look, or
+    that of the end. All chances add up to 1 - `CONFIDENCE`."""
     due = next((share for at, share in LOOKS.items() if repeats <= at), 1 - sum(LOOKS.values()))
     return (1 - CONFIDENCE) * due
 
 
-def repeats_to_decide(ratios: np.ndarray, goes: float, candidates: int) -> int:
-    """Repeats that decide one of several candidates four times in five. It takes away the share
-    `goes` of the difference, its placebo nothing, and all scatter like `ratios`. The fewest if
-    too few ratios are known, `MANY_REPEATS` if it takes more."""
+def repeats_to_decide(ratios: np.ndarray, taken: float, candidates: int) -> int:
+    """Repeats that decide one of several candidates four times in five, if it takes away the share
+    `taken` of the difference, its placebo nothing, and all scatter like `ratios`. The fewest if
+    too few ratios are known, at most `MANY_REPEATS`."""
     known = ratios[np.isfinite(ratios)]
     if len(known) < _FEW:
         return _FEW
-    effect = goes * abs(float(np.mean(known)))
+    effect = taken * abs(float(np.mean(known)))
     sd = math.sqrt(2) * float(np.std(known, ddof=1))
     chance = chance_at(math.inf) / candidates
     for n in range(_FEW, MANY_REPEATS):
-        df = _LENT * (n - 1)
+        df = _POOLED_DF * (n - 1)
         wanted = t_quantile(df, 1 - chance) + t_quantile(df, _POWER)
         if wanted * sd / math.sqrt(n) <= effect:
             return n
@@ -233,14 +233,14 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
     if tried is None or open_treatments(tried):
         return None
     if not tried.candidates:
-        return "nothing that was to be tried could be measured"
+        return "no candidate could be measured"
     aside = " or set aside" if tried.aside else ""
-    return f"what was tried is decided{aside} after {tried.repeats} repeats"
+    return f"every candidate is decided{aside} after {tried.repeats} repeats"
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
     """The treatments that the next repeat has to measure besides the untreated pair. Until the
-    first look, those without a figure yet are among them."""
+    first look they include those without a figure."""
     over = {*tried.decided, *tried.aside, *tried.failed}
     records = [one.record for one in tried.candidates if one.record["candidate"] not in over]
     first = 0 if FIRST_LOOK <= tried.repeats < SECOND_LOOK else -1
@@ -271,11 +271,11 @@ def _verdict(
     certain: bool,
     is_end: bool,
 ) -> CandidateTried:
-    """The verdict of one candidate, which is false with at most this chance.
+    """The verdict of one candidate, false with at most this chance.
 
     A confirmation needs all of its conditions, so each may err with the whole chance: a false cause
-    fails at one of them, and at the same one if judged a part. A refutation needs one of several,
-    so they share the chance. One that takes too little and may be a part stays open to the end.
+    fails one of them, and the same one if judged a part. A refutation needs one of several, so
+    they share the chance. One that takes too little and may be a part stays open to the end.
 
     Args:
         means: of the differences, by treatment.
@@ -298,7 +298,7 @@ def _verdict(
     both = weighted(together, {whole: 1.0, placebo: -1.0}, share_of_chance, CONFIDENCE)
     took = min(beyond, key=lambda one: one.mean)
     is_gain = both.mean >= 0
-    as_foretold = left.mean <= most and all(one.mean >= 0 for one in enough)
+    as_predicted = left.mean <= most and all(one.mean >= 0 for one in enough)
     takes = (
         certain and left.high < 1 and all(one.low > 0 for one in beyond) and _grows(means, record)
     )
@@ -307,13 +307,13 @@ def _verdict(
     verdict: TriedVerdict = "not certain"
     if certain and both.high < 0:
         verdict = "refuted"
-    elif takes and is_gain and as_foretold:
+    elif takes and is_gain and as_predicted:
         verdict = "confirmed"
     elif takes and is_gain and may_be_part and (too_little or is_end):
         verdict = "a part"
     elif too_little and (is_end or not may_be_part):
         verdict = "refuted"
-    if as_foretold:
+    if as_predicted:
         taken = total({UNTREATED: 1.0, whole: -1.0}, chance)
         needed = [(untreated, 1.0), (taken, 1.0), (took, 1.0)]
     else:
@@ -339,7 +339,7 @@ def _verdict(
 
 def _grows(means: Mapping[str, Mean], record: TriedRecord) -> bool:
     """Whether a larger dose leaves no more of the difference than a smaller one, except for noise;
-    False if a smaller one was hardly measured."""
+    False if a smaller one was measured less than twice."""
     slack = DOSE_SLACK * means[UNTREATED].mean
     return all(
         means[smaller].n > 1
@@ -354,24 +354,24 @@ NO_ADVICE = 100
 
 
 def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
-    """How many more repeats bring each mean as far from 0 as its interval is wide, if means and
-    scatter stay the same."""
+    """The additional repeats that bring each mean as far from 0 as its interval is wide, if means
+    and scatter stay the same."""
     most = 0.0
     for one, sign in needed:
         half = (one.high - one.low) / 2
         if not math.isfinite(half) or one.mean * sign <= 0:
             return None
         most = max(most, one.n * (half / one.mean) ** 2)
-    made = min(one.n for one, _ in needed)
-    return max(1, math.ceil(most) - made)
+    done = min(one.n for one, _ in needed)
+    return max(1, math.ceil(most) - done)
 
 
-NO_ANSWER = "under one of its treatments no query was answered in any repeat"
+NO_ANSWER = "no query was answered under one of its treatments"
 
 _FEW = 3
 _POWER = 0.8
-_LENT = 1.5
-"""Times as many degrees of freedom as one treatment has by itself, if four to seven are alike."""
+_POOLED_DF = 1.5
+"""Factor on the degrees of freedom of one treatment, if four to seven share theirs."""
 
 
 def untested_of(about: WhyFacts, tried: DifferenceTried | None) -> dict[str, str]:

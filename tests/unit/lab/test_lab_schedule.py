@@ -226,7 +226,7 @@ def test_a_candidate_is_measured_until_a_look_decides_it(
     are measured in the first repeat, and of what is still open between the two looks."""
     bench = treated(make, monkeypatch, {"a": 3, "b": 6})
     bench.play()
-    assert finished(bench) == "what was tried is decided after 8 repeats"
+    assert "decided after 8 repeats" in str(finished(bench))
     assert treatments_by_repeat(bench) == [
         {"none", "a.1", "a.2", "b.1", "b.2"},
         *(3 * [{"none", "a.2", "b.2"}]),

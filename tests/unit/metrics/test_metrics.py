@@ -1,4 +1,4 @@
-"""Metrics: their names, what they read off a run, their direction, and names that are none."""
+"""Metrics: their names, their figures, their direction, and unknown names."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_counter_is_by_the_query_and_a_gauge_is_not(name: str) -> None:
         metric_of(name)
 
 
-def test_a_run_knows_what_it_has() -> None:
+def test_names_of_the_metrics_of_a_run() -> None:
     assert set(VALUES) <= set(names_in(RUN))
     found = {
         name for name in names_in(RUN) if name.startswith("status.") and "per_query" not in name
@@ -203,7 +203,7 @@ def words(metric: Metric) -> tuple[str, ...]:
     return (metric.verdict("higher"), metric.verdict("lower"), metric.changed("lower"))
 
 
-def test_a_metric_knows_which_way_is_better() -> None:
+def test_a_metric_has_a_better_direction() -> None:
     assert words(metric_of("qps")) == ("faster", "slower", "slower")
     assert words(metric_of("seconds")) == ("slower", "faster", "shorter")
     assert words(metric_of("server_cpu_us_per_query")) == ("higher", "lower", "lower")
@@ -242,7 +242,7 @@ def test_percentiles_are_read_from_histograms_where_they_are_kept() -> None:
         ("status.._per_query", "event.status.qps"),
     ],
 )
-def test_a_name_that_is_none_says_what_it_may_have_been(name: str, meant: str) -> None:
+def test_an_unknown_name_has_suggestions(name: str, meant: str) -> None:
     with pytest.raises(UnknownMetric) as caught:
         metric_of(name)
     assert caught.value.known
@@ -250,7 +250,7 @@ def test_a_name_that_is_none_says_what_it_may_have_been(name: str, meant: str) -
         assert meant in caught.value.known
 
 
-def test_how_long_quotas_held_servers_back_is_their_sum_if_each_says_so() -> None:
+def test_throttled_time_is_the_sum_if_all_servers_report_it() -> None:
     held = metric_of("throttled_s").value
 
     def members(*seconds: float | None) -> Run:
@@ -260,7 +260,7 @@ def test_how_long_quotas_held_servers_back_is_their_sum_if_each_says_so() -> Non
     assert [held(members(1.0, 0.5)), held(members(1.0, None)), held(RUN)] == [1.5, None, None]
 
 
-def test_what_backends_answer_and_send_for_a_select_of_the_front() -> None:
+def test_statements_and_bytes_of_backends_per_select_of_the_front() -> None:
     def member(role: str, **status: int) -> dict[str, Any]:
         return {"name": role, "role": role, "throttled_s": None, "status": status}
 

@@ -1,4 +1,4 @@
-"""What the state of a host is called."""
+"""The names of a host's state."""
 
 from __future__ import annotations
 

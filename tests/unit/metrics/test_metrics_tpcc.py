@@ -1,4 +1,4 @@
-"""Metrics of TPC-C: what they are of, and which runs have none."""
+"""Metrics of TPC-C, and the runs without them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def test_new_orders_are_counted() -> None:
     assert metric_of("round_trips_per_event").value(run()) == 20.0
 
 
-def test_statements_inside_procedures_count_and_what_is_not_sql_does_not() -> None:
+def test_statements_inside_procedures_count_but_no_other_commands() -> None:
     in_procedures = run(ask="procedure")
     counters = {"Com_select": 2_400, "Com_update": 1_000, "Com_commit": 100, "Com_set_option": 9}
     in_procedures.probes = {"status": {**counters, "Queries": 9_000, "Questions": 100}}
     assert metric_of("statements_per_transaction").value(in_procedures) == 20.0 * 35
-    # A counter of more than was asked is no statement less.
+    # A counter below the number sent removes no statement.
     in_procedures.probes = {"status": {"Com_select": 90, "Questions": 100}}
     assert metric_of("statements_per_transaction").value(in_procedures) == 20.0
 

@@ -36,7 +36,7 @@ def test_the_hottest_share_and_its_ceiling(study_report: Report) -> None:
     assert len(table.rows) == 6
     assert table.rows[0][:2] == ("10 points", "32")
     assert any("26, 17, 13, 12, 10, 8 %" in text for text in cause.paragraphs)
-    assert any("No gain lies certainly above" in text for text in cause.paragraphs)
+    assert any("No gain is certainly above" in text for text in cause.paragraphs)
     assert [chart.id for chart in cause.charts] == [
         "segments-10-points",
         "segments-50-points",
@@ -58,19 +58,17 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
     report = study_with(tmp_path, uneven)
     cause = report.cause
     assert cause is not None
-    assert cause.lead.startswith(
-        "Of 4 segments, the most visited one takes 60.0 % ±8.9 of all visits to the key cache "
-        "(10 points), n = 8 repeats; an even share would be 25.0 %."
-    )
+    for claim in ("4 segments", "60.0 % ±8.9", "(10 points), n = 8 repeats", "25.0 %"):
+        assert claim in cause.lead
     # 1/0.6 - 1 is 66.7 %; the interval is that of the share, turned over.
-    assert "ends at 1/share - 1 = +67 ±25 %" in cause.lead
+    assert "1/share - 1 = +67 ±25 %" in cause.lead
     (row,) = cause.tables[0].rows
     assert row[:4] == ("10 points", "32", "60.0 % ±8.9", "+67 ±25")
     (whole,) = report.compared[0].rows
     assert row[4] == gain_text(whole.change) and row[4].startswith("+12 ")
     assert row[5] == "8 connections"
-    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[2]
-    assert cause.refutation.startswith("A gain certainly above +67 % would refute this")
+    assert "60, 25, 15, 0 % of the visits" in cause.paragraphs[2]
+    assert "certainly above +67 %" in cause.refutation
 
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
@@ -137,13 +135,13 @@ def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
 
     cause = study_with(tmp_path, half).cause
     assert cause is not None
-    assert any("lies above the ceiling" in text for text in cause.paragraphs)
+    assert any("is above the ceiling" in text for text in cause.paragraphs)
 
 
 @pytest.mark.parametrize(
     ("reads", "said"),
     [
-        (0, "not one key cache miss"),
+        (0, "The key cache was warm: no"),
         (1, "was warm in every cell: at most 0.00"),
         (10**6, "was not warm everywhere"),
     ],
@@ -181,8 +179,8 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
     cause = report.cause
     assert cause is not None
     said = " ".join(cause.paragraphs)
-    assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
-    assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
+    assert "30.0 % ±0.0 with off and 5.0 % ±0.0 with 32" in said
+    assert "80.0 ±0 ns and 80.0 ±0 ns" in said
 
 
 def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:

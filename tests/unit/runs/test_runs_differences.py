@@ -75,7 +75,7 @@ def test_the_dearest_comes_first_and_what_was_not_measured_last(tmp_path: Path) 
     ]
     assert rows[0].name == "cpus-far"
     assert (rows[0].one, rows[0].other) == ("not found", "cpus-far was seen")
-    assert rows[0].cost.startswith("a line of cache goes to another CPU and comes back: 1")
+    assert "cache-line round trip between CPUs: 1" in rows[0].cost
     assert "hypervisor" in rows[1].name
     assert rows[2].name == "mitigations"
     assert (rows[3].one, rows[3].other) == ("1 (default)", "4")
@@ -89,7 +89,7 @@ def test_a_cost_that_overlaps_comes_after_those_that_do_not(tmp_path: Path) -> N
     other = measured(tmp_path / "other", handover_ns=102, steal=0.30, facts=of)
     first, second = differences_between(one, other)
     assert first.about == "measured"
-    assert second.cost.endswith("which overlap")
+    assert "overlap" in second.cost
 
 
 def test_where_a_server_lies_is_no_difference(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ class TestShape:
 
     def test_why(self, sweep: Report) -> None:
         assert sweep.cause is not None
-        assert "From 8 connections on there is no CPU time left" in sweep.cause.lead
+        assert "From 8 connections on no CPU time is left" in sweep.cause.lead
         assert any("one node" in text for text in sweep.cause.paragraphs)
 
     def test_cpus_that_are_never_full_point_elsewhere_unless_others_used_them(
@@ -158,7 +158,7 @@ class TestShape:
             assert cause is not None
             leads.append(cause.lead)
         assert "the CPUs are never full" in leads[0] and "locks" in leads[0]
-        assert "other processes of this machine used 85 %" in leads[1]
+        assert "used 85 % of the CPU time" in leads[1]
 
     def test_on_several_memory_nodes_it_says_what_to_try(self, tmp_path: Path) -> None:
         facts = {**FACTS, "numa": {"node_count": 2}}

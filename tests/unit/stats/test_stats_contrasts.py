@@ -1,4 +1,4 @@
-"""What a table is asked, and how its chance of a false claim is divided."""
+"""The contrasts of a table, and the division of its chance of a false claim."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from contend.stats.contrasts import (
 )
 
 
-def test_a_table_is_asked_levels_ranges_of_columns_rows_and_cells() -> None:
-    asked = places(TableShape(rows=3, columns=7), levels=2)
-    assert {depth: len(of) for depth, of in asked.items()} == {
+def test_contrasts_are_levels_ranges_of_columns_rows_and_cells() -> None:
+    contrasts = places(TableShape(rows=3, columns=7), levels=2)
+    assert {depth: len(of) for depth, of in contrasts.items()} == {
         "whole": 2,
         # Seven single columns, five "up to" and five "from … on".
         "columns": 2 * (7 + 5 + 5),
         "row": 2 * 3,
         "cell": 2 * 21,
     }
-    everything = [place.span for of in asked.values() for place in of]
+    everything = [place.span for of in contrasts.values() for place in of]
     assert len(set(everything)) == len(everything)
-    first = [(p.first_column, p.last_column) for p in asked["columns"] if p.level == 0]
+    first = [(p.first_column, p.last_column) for p in contrasts["columns"] if p.level == 0]
     assert (3, 6) in first and (0, 2) in first and (2, 4) not in first
 
 
@@ -43,7 +43,7 @@ def test_a_table_is_asked_levels_ranges_of_columns_rows_and_cells() -> None:
         ((1, 1), 1, {"whole": 1}),
     ],
 )
-def test_what_a_table_does_not_have_leaves_its_share_to_the_others(
+def test_a_missing_depth_leaves_its_share_to_the_others(
     shape: tuple[int, int], levels: int, expected: dict[str, int]
 ) -> None:
     parts = sum(expected.values())
@@ -62,14 +62,14 @@ def test_a_pair_is_of_all_cells_and_each_cell_may_stand_out() -> None:
 
 def test_weights_are_means_of_cells() -> None:
     shape = TableShape(rows=2, columns=3)
-    asked = places(shape, 1)
+    contrasts = places(shape, 1)
     values = np.array([[1.0, 2.0, 4.0], [10.0, 20.0, 40.0]])
-    for of in asked.values():
+    for of in contrasts.values():
         for place, weight in zip(of, weights(of, shape), strict=True):
             rows = slice(place.first_row, place.last_row + 1)
             columns = slice(place.first_column, place.last_column + 1)
             assert weight @ values.ravel() == pytest.approx(values[rows, columns].mean())
-    advantage = advantage_weights(asked["cell"], shape)[5]
+    advantage = advantage_weights(contrasts["cell"], shape)[5]
     assert advantage @ values.ravel() == pytest.approx(40 - (1 + 2 + 4 + 10 + 20) / 5)
 
 

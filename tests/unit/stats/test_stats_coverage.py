@@ -46,7 +46,7 @@ def test_the_twins_keep_their_promises_too() -> None:
     assert 0.94 <= covered / simulations <= 0.985
 
 
-def test_why_seconds_of_one_run_are_not_taken_as_runs() -> None:
+def test_seconds_of_one_run_do_not_count_as_runs() -> None:
     """The page on statistics warns of this: identical servers differ in about half of all cases."""
     chance = np.random.default_rng(6)
 
@@ -64,7 +64,7 @@ def test_why_seconds_of_one_run_are_not_taken_as_runs() -> None:
     assert 0.4 <= wrong / 400 <= 0.7
 
 
-def test_why_nobody_stops_when_it_is_significant() -> None:
+def test_stopping_at_significance_finds_false_differences() -> None:
     """Looking after every pair from the fifth to the fortieth finds a difference in a quarter."""
     chance = np.random.default_rng(7)
     wrong = 0

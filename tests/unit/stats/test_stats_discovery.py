@@ -1,4 +1,4 @@
-"""Hundreds of counters: which differ, and how many of them are false."""
+"""Hundreds of counters: those that differ, and the share of false ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MANY = 50_000.0
 
 
 def paired(one: np.ndarray, other: np.ndarray, queries: float = 10_000.0):  # type: ignore[no-untyped-def]
-    asked = np.full(one.shape, queries)
-    return pair_counts((one, other), (asked, asked), (asked, asked))
+    sent = np.full(one.shape, queries)
+    return pair_counts((one, other), (sent, sent), (sent, sent))
 
 
 def test_p_is_that_of_a_paired_t_test() -> None:
@@ -29,7 +29,7 @@ def test_p_is_that_of_a_paired_t_test() -> None:
     assert (found[~small] == 1).all()
 
 
-def test_what_is_picked_is_as_the_rule_of_benjamini_and_hochberg_has_it() -> None:
+def test_picked_counters_follow_benjamini_and_hochberg() -> None:
     chance = np.random.default_rng(2)
     p = np.concatenate([chance.random(200), chance.random(40) / 1000, [math.nan] * 5])
     seen = discover(p)
@@ -74,7 +74,7 @@ def test_where_nothing_differs_few_lists_have_anything(kind: str, units: int) ->
     assert wrong <= lists * 0.05 + 3 * math.sqrt(lists * 0.05 * 0.95)
 
 
-def test_what_is_there_is_found_and_few_of_those_found_are_false() -> None:
+def test_true_differences_are_found_and_few_found_are_false() -> None:
     chance = np.random.default_rng(5)
     shares, found = [], 0
     for _ in range(60):
@@ -93,13 +93,13 @@ class TestConstants:
         found = paired(np.hstack([same, 0 * same]), np.hstack([same, 0 * same]))
         assert np.isnan(found.p).all()
 
-    def test_a_ratio_of_2_of_two_counts_is_no_news(self) -> None:
+    def test_a_ratio_of_2_of_two_counts_is_not_picked(self) -> None:
         assert paired(np.full((8, 1), 1.0), np.full((8, 1), 2.0)).p[0] > 0.05
 
-    def test_a_ratio_of_2_of_many_is(self) -> None:
+    def test_a_ratio_of_2_of_many_counts_is_picked(self) -> None:
         assert paired(np.full((8, 1), MANY), np.full((8, 1), 2 * MANY)).p[0] < 1e-6
 
-    def test_three_units_say_nothing(self) -> None:
+    def test_three_units_are_too_few(self) -> None:
         assert np.isnan(paired(np.full((3, 1), MANY), np.full((3, 1), 2 * MANY)).p[0])
 
     def test_a_unit_without_one_side_is_not_counted(self) -> None:
@@ -113,7 +113,7 @@ class TestConstants:
 
 
 @pytest.mark.parametrize(("turned", "only", "ratio"), [(False, 1, math.inf), (True, -1, 0.0)])
-def test_what_one_side_alone_has_is_found_as_such(turned: bool, only: int, ratio: float) -> None:
+def test_a_counter_of_one_side_alone_is_marked(turned: bool, only: int, ratio: float) -> None:
     none, some = np.zeros((4, 1)), np.full((4, 1), MANY)
     found = paired(some, none) if turned else paired(none, some)
     assert found.only[0] == only and found.p[0] < 0.01 and found.p[0] >= 2 * 4.0**-4
@@ -122,13 +122,13 @@ def test_what_one_side_alone_has_is_found_as_such(turned: bool, only: int, ratio
     assert (change.low > 1) if only > 0 else (change.high < 1)
 
 
-def test_what_moved_as_time_does_is_marked() -> None:
+def test_a_counter_that_follows_time_is_marked() -> None:
     chance = np.random.default_rng(6)
     ticks = chance.poisson(10_000, (2, 8, 1)).astype(float)
     rows = np.array([np.full((8, 1), 100_000.0), np.full((8, 1), 100_000.0)])
-    asked = (np.full((8, 2), 10_000.0), np.full((8, 2), 5_000.0))
+    sent = (np.full((8, 2), 10_000.0), np.full((8, 2), 5_000.0))
     lasted = (np.full((8, 2), 10.0), np.full((8, 2), 10.0))
     counts = tuple(np.hstack([ticks[side], rows[side] * (1 + 2 * side)]) for side in (0, 1))
-    found = pair_counts(counts, asked, lasted)  # type: ignore[arg-type]
+    found = pair_counts(counts, sent, lasted)  # type: ignore[arg-type]
     assert list(found.by_rate) == [True, False]
     assert (found.p < 0.01).all()

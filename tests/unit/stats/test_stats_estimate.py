@@ -50,7 +50,7 @@ def test_no_value_has_no_mean() -> None:
 @pytest.mark.parametrize(
     ("values", "log_scale"), [([1.0, math.nan], False), ([1.0, math.inf], False), ([0.0], True)]
 )
-def test_what_has_no_mean_is_refused(values: list[float], log_scale: bool) -> None:
+def test_values_without_a_mean_are_refused(values: list[float], log_scale: bool) -> None:
     with pytest.raises(ValueError, match=r"finite|positive"):
         estimate(values, log_scale=log_scale)
 

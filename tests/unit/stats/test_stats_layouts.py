@@ -43,7 +43,7 @@ def test_a_certain_difference_that_hardly_matters_is_left_too() -> None:
     assert layout_spread(components, part=0.2).advice == "matched"
 
 
-def test_what_is_not_known_changes_nothing() -> None:
+def test_an_unknown_spread_changes_nothing() -> None:
     for rounds in (1, 4):
         units = 1 if rounds > 1 else 4
         components = estimate_components(
@@ -55,17 +55,11 @@ def test_what_is_not_known_changes_nothing() -> None:
         assert "not known" in spread.words()
 
 
-def test_the_line_says_how_much_the_answer_varies_over_layouts() -> None:
+def test_the_line_has_the_spread_over_layouts() -> None:
     spread = LayoutSpread("matched", 0.045, 0.028, 0.1, 0.001, 0.6, 0.95)
-    assert spread.words() == (
-        "the answer varies by 4.6 % (standard deviation; 2.8 % to 10.5 %) from one start of the "
-        "servers to the next, beyond the noise of the slices"
-    )
+    assert "varies by 4.6 % (standard deviation; 2.8 % to 10.5 %)" in spread.words()
     alike = LayoutSpread("system", 0.01, 0.0, 0.03, 0.4, 0.1, 0.95)
-    assert alike.words() == (
-        "server processes differ by no more than the noise of their slices shows "
-        "(standard deviation below 3.0 %)"
-    )
+    assert "no more than the noise" in alike.words() and "below 3.0 %" in alike.words()
     assert not alike.certain
 
 

@@ -44,7 +44,7 @@ def test_one_that_is_noisier_keeps_its_own_variance() -> None:
     assert means_of(values)["0"].variance == pytest.approx(own)
 
 
-def test_repeats_that_one_lacks_are_no_part_of_it() -> None:
+def test_missing_repeats_do_not_count() -> None:
     values = noise(3, 6)
     values["2"] = np.where(np.arange(6) < 4, values["2"], np.nan)
     one = means_of(values)["2"]
@@ -52,7 +52,7 @@ def test_repeats_that_one_lacks_are_no_part_of_it() -> None:
     assert one.mean == pytest.approx(np.mean(values["2"][:4]))
 
 
-def test_of_less_than_two_repeats_nothing_is_known() -> None:
+def test_fewer_than_two_repeats_have_no_error() -> None:
     means = means_of({**noise(2, 4), "one": np.array([1.0, np.nan]), "no": np.array([np.nan])})
     assert (means["one"].n, means["one"].mean, means["one"].df) == (1, 1.0, 0)
     assert means["no"].n == 0 and math.isnan(means["no"].mean)
@@ -95,12 +95,12 @@ def test_an_exact_denominator_gives_students_interval() -> None:
 
 
 @pytest.mark.parametrize("below", [Mean(0.1, 1.0, 8.0, 5), Mean(0.0, 0.0, 8.0, 5)])
-def test_over_what_may_be_0_nothing_is_known(below: Mean) -> None:
+def test_a_ratio_over_a_mean_that_may_be_0_is_unbounded(below: Mean) -> None:
     found = ratio_of(ABOVE, below, 0.05, 0.95)
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
-def test_it_holds_the_true_ratio_as_often_as_it_says() -> None:
+def test_the_interval_covers_the_true_ratio_as_often_as_promised() -> None:
     chance = np.random.default_rng(5)
     held = 0
     for _ in range(2000):

@@ -68,7 +68,7 @@ def test_no_variance_is_drawn_downwards() -> None:
 
 
 def test_members_that_are_the_same_have_nothing_to_lend() -> None:
-    """Forty cells of which the process makes all the noise agree, and know no more than one."""
+    """Forty cells whose noise comes from one process know no more than one cell."""
     chance = np.random.default_rng(3)
     one = chance.normal(0, 0.04, 8)
     parts = np.tile(one - one.mean(), (40, 1))
@@ -93,7 +93,7 @@ def test_one_member_stays_as_it_is() -> None:
 
 
 def test_two_members_lend_each_other_little() -> None:
-    """Two variances that happen to be equal say hardly anything about what they have in common."""
+    """Two variances that happen to be equal hardly show a common one."""
     parts = np.array([[1.0, -1, 1, -1, 1, -1, 1, -1], [1.0, 1, -1, -1, 1, 1, -1, -1]])
     result = moderate(np.ones(2), np.full(2, 7.0), np.eye(2), parts)
     assert np.all(result.df < 14)

@@ -186,7 +186,7 @@ def test_a_plan_is_kept_to(seconds: float) -> None:
         assert wanted.seconds <= (units - done) * unit_s * (1 + 1e-9)
 
 
-def test_what_is_promised_comes_out() -> None:
+def test_planned_half_widths_are_reached() -> None:
     """Experiments of the plan have the half-width it expects."""
     plan = plan_for_width(PILOT, COSTS, 0.02)
     rounds, blocks, units = (plan.repeats[tier] for tier in ("round", "block", "unit"))
@@ -271,7 +271,7 @@ def test_separate_runs_have_units_alone() -> None:
     assert plan.seconds == pytest.approx(8 * 12)
 
 
-def test_copies_that_differ_are_made_anew_for_each_unit() -> None:
+def test_copies_that_differ_are_made_again_for_each_unit() -> None:
     costs = Costs({"copy": 1.0, **COSTS.seconds})
     differ = known(copy=0.05**2, unit=0.0, block=0.0, round=0.05**2)
     alike = known(copy=0.0, unit=0.05**2, block=0.0, round=0.05**2)
@@ -279,7 +279,7 @@ def test_copies_that_differ_are_made_anew_for_each_unit() -> None:
     assert plan_for_width(alike, costs, 0.01).repeats["unit"] > 1
 
 
-def test_a_width_out_of_reach_is_said_by_the_plan() -> None:
+def test_a_plan_that_cannot_reach_the_width_has_its_own() -> None:
     plan = plan_for_width(known(unit=1.0, round=1.0), COSTS, 0.001)
     assert plan.repeats["unit"] == 10_000 and plan.half_width > 0.001
 

@@ -83,6 +83,6 @@ def test_nothing_compares_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [1.0, 2.0]), ([0.0], [1.0]), ([1.0], [math.nan])])
-def test_what_has_no_log_ratio_is_refused(a: list[float], b: list[float]) -> None:
+def test_pairs_without_a_log_ratio_are_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match=r"pairs|log-ratios"):
         sign_flip_p(a, b)

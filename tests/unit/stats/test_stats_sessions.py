@@ -104,7 +104,7 @@ def test_scale_and_shift(ratios: list[float], se: float, scale: float, shift: fl
     assert found.low <= found.tau <= found.high
 
 
-def test_too_few_tell_nothing() -> None:
+def test_too_few_sessions_have_no_spread() -> None:
     one, wild, exact = Session(0.1, 0.01, 7), Session(0.2, 0.01, 2), Session(0.1, 0.0, 7)
     assert between([one, one]) is None
     assert between([one, one, wild, exact]) is None

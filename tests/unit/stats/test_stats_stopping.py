@@ -1,4 +1,4 @@
-"""Stopping by width: what the rule says, and whether intervals hold where it stopped."""
+"""Stopping by width: the rule, and whether intervals hold where it stopped."""
 
 from __future__ import annotations
 
@@ -75,42 +75,42 @@ def test_the_rule_stops_where_the_simulation_does() -> None:
     rule = StoppingRule(until=math.expm1(width_of(12, 0.05)))
     n, _, half = first_narrow(values, width_of(12, 0.05), rule.interval_confidence)
     for i, stops in enumerate(n):
-        told = [progress(values[i, :k], rule, spent_s=0, unit_s=1) for k in range(1, stops + 1)]
-        assert [one.stop for one in told] == [False] * (stops - 1) + [True]
-        assert told[-1].reason == "width reached"
-        assert (told[-1].units_more, told[-1].seconds_more) == (0, 0.0)
-        assert told[-1].half_width == pytest.approx(math.expm1(half[i].max()))
+        state = [progress(values[i, :k], rule, spent_s=0, unit_s=1) for k in range(1, stops + 1)]
+        assert [one.stop for one in state] == [False] * (stops - 1) + [True]
+        assert state[-1].reason == "width reached"
+        assert (state[-1].units_more, state[-1].seconds_more) == (0, 0.0)
+        assert state[-1].half_width == pytest.approx(math.expm1(half[i].max()))
 
 
-def test_what_is_still_needed_is_about_what_it_takes() -> None:
-    """Told after eight units; the median of what then was needed is within a fifth."""
+def test_the_estimate_of_missing_units_is_about_right() -> None:
+    """Estimated after eight units; the median of the true number is within a fifth."""
     sd, rule = 0.05, StoppingRule(until=0.02)
     values = sd * np.random.default_rng(5).normal(size=(200, MOST, 1))
     n, _, _ = first_narrow(values, math.log1p(0.02), rule.interval_confidence)
-    told = [progress(one[:8], rule, spent_s=0, unit_s=10) for one in values]
-    more = [one.units_more or 0 for one in told]
+    state = [progress(one[:8], rule, spent_s=0, unit_s=10) for one in values]
+    more = [one.units_more or 0 for one in state]
     assert np.median(more) + 8 == pytest.approx(np.median(n), rel=0.2)
-    assert all(one.seconds_more == 10 * (one.units_more or 0) for one in told)
+    assert all(one.seconds_more == 10 * (one.units_more or 0) for one in state)
 
 
 @given(st.lists(st.floats(-1, 1), max_size=20), st.floats(0.001, 0.5), st.floats(0, 100))
 def test_a_width_counts_from_the_least_units_on(
     values: list[float], until: float, spent: float
 ) -> None:
-    told = progress(
+    state = progress(
         np.array(values), StoppingRule(until=until, at_most_s=50), spent_s=spent, unit_s=5
     )
-    assert told.n == len(values)
-    assert told.stop == (told.reason in ("width reached", "time is up"))
-    if told.reason == "width reached":
-        assert told.n >= 8 and told.half_width <= until
-    elif told.reason == "time is up":
+    assert state.n == len(values)
+    assert state.stop == (state.reason in ("width reached", "time is up"))
+    if state.reason == "width reached":
+        assert state.n >= 8 and state.half_width <= until
+    elif state.reason == "time is up":
         assert spent + 5 > 50
     else:
         assert spent + 5 <= 50
-        assert (told.reason == "too few units") == (told.n < 8)
-    if told.n >= 2 and told.units_more is not None and told.reason != "width reached":
-        assert told.units_more >= max(8 - told.n, 1)
+        assert (state.reason == "too few units") == (state.n < 8)
+    if state.n >= 2 and state.units_more is not None and state.reason != "width reached":
+        assert state.units_more >= max(8 - state.n, 1)
 
 
 def test_the_answer_itself_does_not_matter() -> None:
@@ -121,7 +121,7 @@ def test_the_answer_itself_does_not_matter() -> None:
     assert (one.stop, one.reason, one.units_more) == (other.stop, other.reason, other.units_more)
 
 
-def test_time_alone_ends_it_if_no_width_is_asked_for() -> None:
+def test_time_alone_ends_it_without_a_requested_width() -> None:
     values = np.full(20, 0.1)
     timed = StoppingRule(until=None, at_most_s=60)
     assert timed.interval_confidence == 0.95
@@ -135,28 +135,28 @@ def test_time_alone_ends_it_if_no_width_is_asked_for() -> None:
 def test_lost_units_are_left_out_of_their_level() -> None:
     values = np.random.default_rng(1).normal(0, 0.001, (8, 2))
     values[3, 1] = math.nan
-    told = progress(values, StoppingRule(until=0.1), spent_s=0, unit_s=2)
-    assert (told.n, told.reason, told.units_more) == (7, "too few units", 1)
-    assert told.half_width < 0.01
+    state = progress(values, StoppingRule(until=0.1), spent_s=0, unit_s=2)
+    assert (state.n, state.reason, state.units_more) == (7, "too few units", 1)
+    assert state.half_width < 0.01
 
 
-def test_with_fewer_than_two_units_nothing_can_be_told() -> None:
+def test_fewer_than_two_units_have_no_interval() -> None:
     for values in (np.empty(0), np.empty((0, 3)), np.array([0.1])):
-        told = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
-        assert (told.stop, told.reason, told.units_more) == (False, "too few units", None)
-        assert math.isinf(told.half_width) and math.isinf(told.seconds_more)
-        assert told.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
+        state = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
+        assert (state.stop, state.reason, state.units_more) == (False, "too few units", None)
+        assert math.isinf(state.half_width) and math.isinf(state.seconds_more)
+        assert state.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
 
 
-def test_the_line_says_what_it_would_take() -> None:
-    told = Standing(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
-    assert told.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
+def test_the_line_has_the_missing_time() -> None:
+    state = Standing(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
+    assert state.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
     reached = Standing(True, "width reached", 0.0198, 12, 0, 0.0, 0.02, 0.035)
     assert reached.words() == "±1.98 % after 12 repeats"
     never = Standing(True, "time is up", 2.5, 2, None, math.inf, 0.02, 0.035)
     assert never.words() == "±250 % after 2 repeats; ±2 % is out of reach"
     two = Standing(True, "time is up", 7e4, 2, None, math.inf, None, 0.05)
-    assert two.words() == "no interval that says anything after 2 repeats"
+    assert two.words() == "no useful interval after 2 repeats"
 
 
 def test_a_run_stops_at_the_interval_that_is_printed() -> None:
@@ -165,22 +165,22 @@ def test_a_run_stops_at_the_interval_that_is_printed() -> None:
     stolen = chance.normal(0, 0.1, (10, 6, 2))
     d = chance.normal(0, 0.05, (10, 6, 2)) - 0.5 * stolen
     rule = StoppingRule(until=0.03)
-    told = progress_of_table(d, shape, rule, spent_s=0, unit_s=1, covariates=[stolen])
+    state = progress_of_table(d, shape, rule, spent_s=0, unit_s=1, covariates=[stolen])
     printed = answer_table(d, shape, confidence=rule.interval_confidence, covariates=[stolen])
     wholes = [printed.whole(level) for level in (0, 1)]
-    assert told.half_width == pytest.approx(
+    assert state.half_width == pytest.approx(
         max(math.sqrt(one.high / one.low) - 1 for one in wholes)
     )
-    assert told.p_each == printed.depths[0].p_each
+    assert state.p_each == printed.depths[0].p_each
     without = progress_of_table(d, shape, rule, spent_s=0, unit_s=1)
-    assert without.half_width > told.half_width
+    assert without.half_width > state.half_width
 
 
 def test_nothing_compared_has_no_width_and_ends_with_its_time() -> None:
     nothing, shape = np.empty((3, 6, 0)), TableShape(2, 3)
     rule = StoppingRule(until=None, at_most_s=10)
-    told = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
-    assert (told.stop, told.reason, told.n, told.units_more) == (True, "time is up", 3, None)
+    state = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
+    assert (state.stop, state.reason, state.n, state.units_more) == (True, "time is up", 3, None)
     assert not progress_of_table(nothing, shape, rule, spent_s=1, unit_s=2).stop
 
 

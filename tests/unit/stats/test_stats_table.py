@@ -33,7 +33,7 @@ def measured(
     process_sd: float = 0.02,
     change: float | np.ndarray = 0.0,
 ) -> np.ndarray:
-    """Log-ratios of units of which the cells share the processes."""
+    """Log-ratios of units whose cells share the processes."""
     chance = np.random.default_rng(seed)
     y = chance.normal(0, 0.02, (units, shape.contexts, levels + 1))
     y += chance.normal(0, process_sd, (units, 1, levels + 1))
@@ -298,7 +298,7 @@ def test_a_pair_is_adjusted_by_how_much_one_level_was_disturbed_more_than_the_ot
     assert answer.pair(1, 0).ratio == pytest.approx(math.exp(np.mean(d[:, :, 1] - d[:, :, 0])))
 
 
-def test_a_range_in_the_middle_is_not_asked() -> None:
+def test_a_range_in_the_middle_is_not_a_contrast() -> None:
     answer = answer_table(measured(12), MAIN)
     with pytest.raises(KeyError, match="no change of"):
         answer.columns(0, 2, 4)
@@ -319,7 +319,7 @@ def disturbed(seed: int, slope: float) -> tuple[np.ndarray, np.ndarray]:
     return d + slope * stolen, stolen
 
 
-def test_a_covariate_takes_a_disturbance_out_and_says_what_it_bought() -> None:
+def test_a_covariate_removes_a_disturbance_and_reports_the_benefit() -> None:
     d, stolen = disturbed(103, slope=-1.0)
     plain = answer_table(d, MAIN).whole(0)
     adjusted = answer_table(d, MAIN, covariates=[stolen])
@@ -374,7 +374,7 @@ def refused(d: np.ndarray, shape: TableShape = MAIN, **options: object) -> Table
         (np.zeros((8, 21, 2)), {"covariates": [np.full((8, 21, 2), math.nan)]}, "not known"),
     ],
 )
-def test_what_is_not_a_table_is_refused(
+def test_data_that_are_not_a_table_are_refused(
     d: np.ndarray, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -21,9 +21,9 @@ from contend.stats.unit_errors import adjust, units_of
 
 MAIN = TableShape(rows=3, columns=7)
 UNITS, LEVELS, NOISE_SD = 8, 2, 0.02
-ASKED = places(MAIN, LEVELS)
+CONTRASTS = places(MAIN, LEVELS)
 CHANCES = chances(MAIN, LEVELS, 0.95)
-WEIGHTS = {depth: weights(of, MAIN) for depth, of in ASKED.items()}
+WEIGHTS = {depth: weights(of, MAIN) for depth, of in CONTRASTS.items()}
 
 
 def tables(
@@ -53,9 +53,9 @@ def misses(d: np.ndarray, truth: np.ndarray) -> dict[Depth, bool]:
     """Of each depth: whether any of its intervals misses the truth (contexts x levels)."""
     units = units_of(adjust(d + truth, ()))
     found: dict[Depth, bool] = {}
-    for depth, asked in ASKED.items():
-        family = family_of(units, asked, WEIGHTS[depth], CHANCES[depth])
-        true = np.sum(WEIGHTS[depth] * truth.T[[place.level for place in asked]], axis=1)
+    for depth, contrasts in CONTRASTS.items():
+        family = family_of(units, contrasts, WEIGHTS[depth], CHANCES[depth])
+        true = np.sum(WEIGHTS[depth] * truth.T[[place.level for place in contrasts]], axis=1)
         off = np.abs(family.errors.estimate - true)
         assert np.all(family.df > 0)
         found[depth] = bool(np.any(off > family.critical * family.se))
@@ -75,7 +75,7 @@ table without changes, because only differences from the truth matter."""
 
 
 def tally(of: Iterator[np.ndarray]) -> Tally:
-    result = Tally(0, 0, dict.fromkeys(ASKED, 0))
+    result = Tally(0, 0, dict.fromkeys(CONTRASTS, 0))
     for d in of:
         found = misses(d, TRUTH)
         result.tables += 1
@@ -111,7 +111,7 @@ def test_they_do_not_if_one_cell_in_twenty_is_missing(process_sd: float) -> None
 
 
 def test_they_do_not_if_noise_grows_with_load_and_processes_differ() -> None:
-    """Seven columns of which the last is 4.5 times as noisy as the first."""
+    """Seven columns; the last is 4.5 times as noisy as the first."""
     grows = np.tile([1, 1, 1, 1.5, 2, 3, 4.5], 3)[None, :, None]
     holds(tally(tables(3001, 150, process_sd=0.02, noise=grows)))
 
@@ -197,7 +197,7 @@ def detected(seed: int, process_sd: float, pick: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(("pick", "process_sd"), [("whole", 0.0), ("whole", 0.02), ("cell", 0.02)])
-def test_what_is_said_to_be_detectable_is_found_in_4_of_5(pick: str, process_sd: float) -> None:
+def test_a_detectable_change_is_found_in_4_of_5(pick: str, process_sd: float) -> None:
     """By its verdict, which a change inside the margin does not get."""
     printed, found = detected(6001, process_sd, pick)
     assert printed > 0.015
@@ -211,7 +211,7 @@ def test_a_change_beyond_the_margin_is_not_called_equivalent() -> None:
     count = 150
     for d in tables(7001, count, process_sd=0.005):
         units = units_of(adjust(d, ()))
-        family = family_of(units, ASKED["whole"], WEIGHTS["whole"], CHANCES["whole"])
+        family = family_of(units, CONTRASTS["whole"], WEIGHTS["whole"], CHANCES["whole"])
         half = family.critical * family.se
         for change in equivalent:
             middle = family.errors.estimate + np.log1p(change)
@@ -228,7 +228,7 @@ def test_estimates_are_unbiased_with_and_without_missing_cells() -> None:
         errors = []
         for d in tables(8001, 200, process_sd=0.02, missing=missing):
             units = units_of(adjust(d + TRUTH, ()))
-            family = family_of(units, ASKED["whole"], WEIGHTS["whole"], CHANCES["whole"])
+            family = family_of(units, CONTRASTS["whole"], WEIGHTS["whole"], CHANCES["whole"])
             errors.append(family.errors.estimate - TRUTH.mean(axis=0))
         off = np.mean(errors, axis=0)
         assert np.all(np.abs(off) < 3 * np.std(errors, axis=0) / len(errors) ** 0.5)
@@ -251,13 +251,13 @@ def test_effects_that_cross_are_found_although_their_mean_is_nil() -> None:
 
 def test_intervals_hold_with_a_covariate_whose_slope_is_only_estimated() -> None:
     """A neighbour that differs from unit to unit, alike in all its cells: eight units have eight
-    values of it, and it is told from the change only as far as its mean is near nothing.
+    values of it, and it is separated from the change only if its mean is near 0.
     """
     chance = np.random.default_rng(10_001)
     missed, count = 0, 300
     for d in tables(10_001, count, process_sd=0.02):
         stolen = chance.normal(0.02, 0.05, (UNITS, 1, LEVELS)) + chance.normal(0, 0.01, d.shape)
         units = units_of(adjust(d - 0.8 * stolen, [stolen]))
-        family = family_of(units, ASKED["whole"], WEIGHTS["whole"], CHANCES["whole"])
+        family = family_of(units, CONTRASTS["whole"], WEIGHTS["whole"], CHANCES["whole"])
         missed += bool(np.any(np.abs(family.errors.estimate) > family.critical * family.se))
     assert missed <= 0.04 * count

@@ -23,7 +23,7 @@ def exact(curve: UslCurve, connections: tuple[int, ...] = CONNECTIONS, units: in
 def noisy(
     chance: np.random.Generator, units: int, curve: UslCurve = TRUE, sd: float = 0.02
 ) -> np.ndarray:
-    """Units that differ as a whole, and their runs beside that."""
+    """Units that differ as a whole, and their runs in addition."""
     whole = chance.normal(0, sd, (units, 1))
     truth = np.log([curve.at(n) for n in CONNECTIONS])
     return truth + whole + chance.normal(0, sd, (units, len(CONNECTIONS)))
@@ -52,7 +52,7 @@ def test_without_coherency_there_is_no_peak_and_the_knee_is_one_over_the_content
     assert found.knee.mean == pytest.approx(25, rel=0.01)
 
 
-def test_what_grows_in_proportion_has_no_knee() -> None:
+def test_proportional_growth_has_no_knee() -> None:
     found = exact(UslCurve(500.0, 0.0, 0.0))
     assert min(found.knee.mean, found.peak.mean) > 10 * CONNECTIONS[-1]
     assert found.fits
@@ -99,7 +99,7 @@ def test_intervals_of_knee_and_peak_hold_the_truth_in_95_of_100(units: int) -> N
     assert shares["fits"] >= 0.99, shares
 
 
-def test_two_maxima_are_no_curve_and_what_was_measured_is_told() -> None:
+def test_two_maxima_are_not_a_curve() -> None:
     row = np.log([1000, 2000, 3900, 1500, 1400, 3800, 3850, 900.0])
     chance = np.random.default_rng(3)
     found = fit_usl(CONNECTIONS, row + chance.normal(0, 0.02, (5, 8)), 0.95)
@@ -118,7 +118,7 @@ def test_a_point_that_is_off_is_named() -> None:
     assert found.off[4].mean > 1.05
 
 
-def test_scatter_is_no_misfit() -> None:
+def test_scatter_is_not_a_misfit() -> None:
     """What is off by no more than its interval says nothing against the curve."""
     row = np.log([TRUE.at(n) for n in CONNECTIONS])
     row[4] += 0.15

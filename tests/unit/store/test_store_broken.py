@@ -1,4 +1,4 @@
-"""Run folders that are not as contend writes them: each command answers with words, and soon."""
+"""Run folders that are not as contend writes them: each command reports an error, and soon."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
         raise WorkError("that is as far as this test goes")
 
     monkeypatch.setattr("contend.cli.run.equipment_for", stop)
-    # What is drawn is the same as what is told, and takes ten times as long.
+    # Drawn charts show the same as the text, and take ten times as long.
     monkeypatch.setattr("contend.report.images.can_draw", lambda: False)
 
 
@@ -110,7 +110,7 @@ def test_no_mutant_ends_in_a_traceback_or_hangs(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_whole_is_not_refused(
+def test_an_undamaged_folder_is_not_refused(
     whole: Path, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run"
@@ -128,7 +128,7 @@ def put(path: Path, table: str, column: str, value: object, where: str = "1") ->
     connection.close()
 
 
-def test_the_message_names_run_key_and_what_was_expected(whole: Path, tmp_path: Path) -> None:
+def test_the_message_names_run_key_and_expected_type(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     shutil.copytree(whole / "single", path)
     with RunFolder.open(path) as folder:
@@ -142,7 +142,7 @@ def test_the_message_names_run_key_and_what_was_expected(whole: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("plan", ["null", "[]", "0", '""', "{}"])
-def test_a_plan_that_is_none_ends_in_words(
+def test_a_plan_of_the_wrong_type_is_reported(
     whole: Path, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run"
@@ -181,7 +181,7 @@ def test_a_view_that_computes_for_ever_is_refused(whole: Path, tmp_path: Path) -
 def test_a_journal_does_not_remove_a_file_elsewhere(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A journal may name another one above it, which SQLite removes after it has rolled back."""
+    """A journal may name a super-journal, which SQLite removes after it has rolled back."""
     path, precious = tmp_path / "run", tmp_path / "precious"
     shutil.copytree(whole / "single", path)
     precious.write_bytes(b"")

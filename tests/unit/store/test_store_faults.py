@@ -1,4 +1,4 @@
-"""Killed, truncated, scribbled on, out of space: clear words, and nothing stored is lost."""
+"""Killed, truncated, scribbled on, out of space: clear errors, and nothing stored is lost."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ for run in range(100_000):
         text=True,
     )
     assert lab.stdout is not None
-    told = [int(next(lab.stdout)) for _ in range(25)]
+    reported = [int(next(lab.stdout)) for _ in range(25)]
     lab.send_signal(signal.SIGKILL)
-    told += [int(line) for line in lab.stdout if line.endswith("\n")]
+    reported += [int(line) for line in lab.stdout if line.endswith("\n")]
     lab.stdout.close()
     lab.wait()
     with RunFolder.open(folder.path, write=True) as again:
         stored = [one.run for one in again.records()]
-    assert stored[: len(told)] == told
-    assert len(stored) - len(told) in (0, 1)  # the last may be stored and not yet told
+    assert stored[: len(reported)] == reported
+    assert len(stored) - len(reported) in (0, 1)  # the last may not be reported yet
 
 
 @pytest.mark.parametrize("kept_share", [0.9, 0.5, 0.2, 0.0])
-def test_a_truncated_file_is_named_and_says_what_can_be_saved(
+def test_a_truncated_file_is_named_with_the_readable_runs(
     folder: RunFolder, record: Callable[..., RunRecord], kept_share: float
 ) -> None:
     whole = fill(folder, record)
@@ -78,7 +78,7 @@ def test_a_truncated_file_is_named_and_says_what_can_be_saved(
     assert caught.value.exit_code == 1
 
 
-def test_what_can_be_read_is_rescued_and_can_be_resumed(
+def test_readable_runs_are_rescued_and_can_be_resumed(
     folder: RunFolder, record: Callable[..., RunRecord], tmp_path: Path
 ) -> None:
     whole = fill(folder, record)
@@ -132,9 +132,7 @@ def test_no_scribble_on_the_file_ends_in_a_traceback(
         rescue(where, where.parent / "saved")
 
 
-def test_a_full_disk_keeps_what_was_stored(
-    folder: RunFolder, record: Callable[..., RunRecord]
-) -> None:
+def test_a_full_disk_keeps_stored_runs(folder: RunFolder, record: Callable[..., RunRecord]) -> None:
     folder.append(record(0))
     size = (folder.path / "results.sqlite").stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

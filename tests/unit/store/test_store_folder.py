@@ -1,4 +1,4 @@
-"""What goes into a run folder comes out of it, and nobody gets in the way of anybody."""
+"""Run folders: records come back unchanged, and readers and the lab do not disturb each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from contend.store import (
 json_scalars = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(-1e30, 1e30) | st.text()
 )
-# Keys of a later contend, of which this one does not know what they take.
+# Keys of a later contend, whose values this one does not know.
 json_keys = st.text().map(lambda key: f"later {key}")
 json_documents = st.dictionaries(
     json_keys,
@@ -79,7 +79,7 @@ records = st.builds(
 def test_records_come_back_as_they_went_in(
     batch: list[RunRecord], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # No text with `://user:secret@` in it: what is reported is not kept as it is.
+    # No text with `://user:secret@` in it: reported texts lose the password.
     where = tmp_path_factory.mktemp("round") / "run"
     with RunFolder.create(where, {}, [], {}) as folder:
         for record in batch:
@@ -136,12 +136,12 @@ def test_a_run_is_measured_once_but_may_fail_before(
 ) -> None:
     folder.append(record(3, "failed", done=None, error={"message": "server has gone away"}))
     folder.append(record(3))
-    with pytest.raises(StoreFailed, match=r"run 3 is in .* already"):
+    with pytest.raises(StoreFailed, match=r"already has .*run 3"):
         folder.append(record(3))
     assert [one.status for one in folder.records()] == ["failed", "ok"]
 
 
-def test_a_second_lab_is_refused_and_told_the_pid(folder: RunFolder) -> None:
+def test_a_second_lab_is_refused_with_the_pid(folder: RunFolder) -> None:
     with pytest.raises(FolderLocked, match=rf"pid {os.getpid()}") as caught:
         RunFolder.open(folder.path, write=True)
     assert caught.value.exit_code == 2
@@ -191,13 +191,13 @@ def test_a_different_format_of_its_experiment_is_refused(tmp_path: Path, number:
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious.txt").write_text("mine")
-    with pytest.raises(FolderExists, match="exists already"):
+    with pytest.raises(FolderExists, match="already exists"):
         RunFolder.create(tmp_path / "run", {}, [], {})
     assert [child.name for child in (tmp_path / "run").iterdir()] == ["precious.txt"]
 
 
 @pytest.mark.parametrize("content", [None, "folder", "foreign"])
-def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str | None) -> None:
+def test_a_folder_that_is_not_a_run_folder_is_refused(tmp_path: Path, content: str | None) -> None:
     where = tmp_path / "thing"
     if content is not None:
         where.mkdir()
@@ -233,8 +233,8 @@ def test_passwords_never_reach_the_disk(
 SAID = "SELECT 1 AS n HAVING password = 'x1' AND url <> 'mysql://a:x1@h'"
 
 
-def test_what_is_asked_is_stored_as_it_is(tmp_path: Path, record: Callable[..., RunRecord]) -> None:
-    """A resume asks it again: a statement with a part hidden is another statement."""
+def test_a_plan_is_stored_unchanged(tmp_path: Path, record: Callable[..., RunRecord]) -> None:
+    """A resume sends it again: a statement with a hidden part would be a different one."""
     workload = {"kind": "sql", "text": SAID, "options": {"password": "x1"}}
     experiment = {"base": {"workload": workload}, "source": SAID, "overrides": [SAID]}
     cell = {"workload.text": SAID}
@@ -249,7 +249,7 @@ def test_what_is_asked_is_stored_as_it_is(tmp_path: Path, record: Callable[..., 
     assert json.loads((tmp_path / "run" / "spec.json").read_text()) == experiment
 
 
-def test_counting_what_ended_reads_no_document(
+def test_counting_ended_runs_reads_no_document(
     folder: RunFolder, record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.append(record(0))
@@ -269,7 +269,7 @@ def test_counting_what_ended_reads_no_document(
         assert sum("latency_us" in text for text in read) == 2
 
 
-def test_records_come_without_intervals_if_they_are_not_wanted(
+def test_records_can_be_read_without_intervals(
     folder: RunFolder, record: Callable[..., RunRecord]
 ) -> None:
     folder.append(record(0))
@@ -291,7 +291,7 @@ def documents_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return read
 
 
-def test_a_number_that_json_cannot_say_does_not_cost_the_run(
+def test_a_number_that_json_lacks_does_not_lose_the_run(
     folder: RunFolder, record: Callable[..., RunRecord]
 ) -> None:
     folder.append(record(0, done={**DONE, "qps": float("nan")}))

@@ -27,7 +27,7 @@ def test_looks_come_back_in_order(folder: RunFolder) -> None:
     folder.close()
 
 
-def test_what_is_rescued_has_its_looks(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_rescued_folder_has_its_looks(folder: RunFolder, tmp_path: Path) -> None:
     folder.add_looks(LOOK, FAILED)
     folder.close()
     rescued = rescue(folder.path, tmp_path / "rescued")

@@ -42,7 +42,7 @@ def test_files_go_by_the_names_of_their_tables_with_partitions_added_up(host: Se
     assert files_held(connection(), host, "other") == []
 
 
-def test_those_that_are_wanted_are_read_whole(host: ServerHost) -> None:
+def test_requested_files_are_read_whole(host: ServerHost) -> None:
     for path in host.data_folder.glob("shop/*"):
         page_cache.drop(path)
     found = read_through(
@@ -54,9 +54,7 @@ def test_those_that_are_wanted_are_read_whole(host: ServerHost) -> None:
     ]
 
 
-def test_what_is_in_the_page_cache_is_not_read_again(
-    host: ServerHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_files_are_not_read_again(host: ServerHost, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     monkeypatch.setattr(page_cache, "resident_bytes", lambda path: SIZE * (path.suffix == ".MYI"))
     monkeypatch.setattr(page_cache, "warm", lambda path: read.append(path.name) or 1)
@@ -68,7 +66,7 @@ def test_what_is_in_the_page_cache_is_not_read_again(
     ]
 
 
-def test_of_a_table_whose_file_cannot_be_read_nothing_is_told(
+def test_a_table_whose_file_cannot_be_read_is_left_out(
     host: ServerHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> int:

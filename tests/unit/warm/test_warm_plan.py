@@ -1,4 +1,4 @@
-"""The plan of a warm-up: what is loaded, in which order, what does not fit."""
+"""The plan of a warm-up: the items, their order, and those that do not fit."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ def names(items: Any) -> list[str]:
     return [str(item) for item in items]
 
 
-def test_the_smallest_come_first_if_nobody_counts() -> None:
+def test_the_smallest_come_first_by_default() -> None:
     plan = make_plan(survey(ORDERS, CODES))
     assert names(plan.items) == ["shop.codes.PRIMARY", "shop.orders.note", "shop.orders.PRIMARY"]
     assert plan.left_out == ()
 
 
-def test_what_the_server_keeps_free_is_not_filled() -> None:
+def test_pages_that_the_server_keeps_free_are_not_filled() -> None:
     seen = survey(ORDERS)
     pool = replace(seen.caches[0], size=4096, kept_free=1024)
     plan = make_plan(replace(seen, caches=(pool,)))
     assert sum(item.take for item in plan.items) == 3072
     (left_out,) = plan.left_out
-    assert left_out.why.endswith("(4 KiB, of which the server keeps 1 KiB free)")
+    assert "(4 KiB, 1 KiB of it" in left_out.why
 
 
-def test_only_what_is_named_is_loaded() -> None:
+def test_only_named_items_are_loaded() -> None:
     plan = make_plan(survey(ORDERS, CODES), database="shop", only=["codes", "orders.note"])
     assert names(plan.items) == ["shop.codes.PRIMARY", "shop.orders.note"]
     plan = make_plan(survey(replace(CODES, name="shop")), database="shop", only=["shop.PRIMARY"])
@@ -93,20 +93,20 @@ def test_a_name_that_is_not_there_is_refused(
     assert hint is None or hint in (refused.value.hint or "")
 
 
-def test_what_does_not_fit_is_taken_in_part_or_left_out_and_said() -> None:
+def test_an_item_that_does_not_fit_is_taken_in_part_or_left_out() -> None:
     plan = make_plan(survey(CODES, ORDERS, pool=1000), only=["shop.codes", "shop.orders"])
     taken = {str(item): item.take for item in plan.items}
     assert taken == {"shop.codes.PRIMARY": 100, "shop.orders.PRIMARY": 850}
     left = {one.name: (one.size, one.why) for one in plan.left_out}
     assert left["shop.orders.PRIMARY, the lower keys"][0] == 2150
-    assert "what comes first fills the pool" in left["shop.orders.note"][1]
+    assert "earlier items fill the pool" in left["shop.orders.note"][1]
 
 
 def test_myisam_has_its_keys_in_one_cache_and_its_rows_in_the_hosts() -> None:
     plan = make_plan(survey(OLD))
     assert names(plan.items) == ["shop.old.keys"]
     (left,) = plan.left_out
-    assert left.name == "shop.old.rows" and "how much memory" in left.why
+    assert left.name == "shop.old.rows" and "memory is unknown" in left.why
     plan = make_plan(survey(OLD, caches=(Cache(FILES, "the page cache", 5000, None, 4096),)))
     assert {item.part: item.cache for item in plan.items} == {KEYS: "myisam", ROWS: FILES}
 

@@ -1,4 +1,4 @@
-"""A plan as statements: what is cut, where, and that nothing is left out."""
+"""A plan as statements: the cuts, and that nothing is left out."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_there_are_no_more_ranges_than_keys() -> None:
     assert part["keys"] == {"first": -1, "last": 1, "ranges": 3}
 
 
-def test_of_a_part_the_highest_keys_are_loaded() -> None:
+def test_a_partial_index_loads_its_highest_keys() -> None:
     (part,) = parts(table(), PRIMARY, Connection((0, 1000)), take=200)
     assert part["keys"] == {"first": 800, "last": 1000, "ranges": 10}
 
@@ -113,7 +113,7 @@ def test_text_is_written_so_that_nothing_in_it_can_end_it() -> None:
     ]
 
 
-def test_what_cannot_be_cut_is_read_in_one_piece() -> None:
+def test_an_index_that_cannot_be_cut_is_read_in_one_piece() -> None:
     (part,) = parts(table(), "prefix")
     assert part["statement"] == (
         "SELECT /* m */ SUM(LENGTH(`id`)) FROM `shop`.`t` FORCE INDEX (`prefix`)"
@@ -143,7 +143,7 @@ def test_rows_that_may_be_wider_than_a_page_have_their_text_read() -> None:
     assert "SUM(LENGTH(`a`)), SUM(LENGTH(`b`))" in part["statement"]
 
 
-def test_a_table_that_is_gone_is_named_and_the_others_are_read() -> None:
+def test_a_dropped_table_is_named_and_the_others_are_read() -> None:
     items = tuple(Item(table(name), PRIMARY, 100, 100) for name in ("gone", "t"))
     talk: Any = Connection()
     found, refused = parts_of(talk, WarmPlan(items, (POOL,)), mark="m")
@@ -151,7 +151,7 @@ def test_a_table_that_is_gone_is_named_and_the_others_are_read() -> None:
     assert refused == {"shop.gone.PRIMARY": "Table 'shop.gone' doesn't exist (1146)"}
 
 
-def test_a_server_that_is_gone_is_no_table_that_is_gone() -> None:
+def test_a_lost_server_does_not_count_as_a_dropped_table() -> None:
     class Lost(Connection):
         def answer(self, statement: str) -> Rows:
             raise ConnectionLost("the server is gone.", statement)
@@ -161,7 +161,7 @@ def test_a_server_that_is_gone_is_no_table_that_is_gone() -> None:
         parts_of(talk, WarmPlan((Item(table(), PRIMARY, 100, 100),), (POOL,)), mark="m")
 
 
-def test_simple_tools_count_rows_once_a_keyed_column() -> None:
+def test_simple_tools_count_rows_once_per_keyed_column() -> None:
     columns = (Column("id", "int"), Column("k", "int"), Column("pad", "varchar"))
     keyed = (Index(PRIMARY, ("id",), 40), Index("k", ("k",), 10))
     assert statements_of(WarmTable("shop", "a", "InnoDB", columns, keyed)) == [

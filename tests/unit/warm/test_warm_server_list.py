@@ -25,14 +25,15 @@ def completed(second: int) -> str:
 
 
 class Server:
-    """Says one text a look, the last for ever; remembers what was set."""
+    """Returns one status per poll, the last for ever; records the changed variables."""
 
-    def __init__(self, *said: str) -> None:
-        self.said: Iterator[str] = itertools.chain(said[:-1], itertools.repeat(said[-1]))
+    def __init__(self, *statuses: str) -> None:
+        last = itertools.repeat(statuses[-1])
+        self.statuses: Iterator[str] = itertools.chain(statuses[:-1], last)
         self.set: list[tuple[str, str]] = []
 
     def status(self, _connection: Any, _name: str) -> str:
-        return next(self.said)
+        return next(self.statuses)
 
     def trigger(self, _connection: Any, name: str, value: str = "ON") -> None:
         self.set.append((name.removeprefix("innodb_buffer_pool_"), value))
@@ -54,37 +55,37 @@ def stands_for(patch: pytest.MonkeyPatch, server: Server) -> None:
     patch.setattr(server_list.time, "sleep", lambda _seconds: None)
 
 
-def loaded(patch: pytest.MonkeyPatch, data: Path, said: Iterable[str]) -> tuple[Server, list[int]]:
-    """Has it load a list; the server, and the pages it was said to have loaded."""
-    server, told = Server(*said), list[int]()
+def loaded(
+    patch: pytest.MonkeyPatch, data: Path, statuses: Iterable[str]
+) -> tuple[Server, list[int]]:
+    """Has it load a list; the server, and the reported progress in pages."""
+    server, reported = Server(*statuses), list[int]()
     stands_for(patch, server)
     connection: Any = None
     with Journal.open(data.parent, "s") as journal:
-        load(connection, ServerHost(data), journal, PAGES, lambda done, _all: told.append(done))
-    return server, told
+        load(connection, ServerHost(data), journal, PAGES, lambda done, _all: reported.append(done))
+    return server, reported
 
 
 @pytest.mark.parametrize("before", ["", NEVER, ABORTED, completed(1)])
-def test_a_load_is_waited_for_whatever_was_said_before(
+def test_a_load_is_waited_for_after_any_earlier_status(
     monkeypatch: pytest.MonkeyPatch, data: Path, before: str
 ) -> None:
     monkeypatch.setattr(server_list.time, "time", lambda: 2.0)
-    said = [before, before, before, BEGUN, "Loaded 50/100 pages", completed(9)]
-    server, told = loaded(monkeypatch, data, said)
-    assert told == [50, 100]
+    statuses = [before, before, before, BEGUN, "Loaded 50/100 pages", completed(9)]
+    server, reported = loaded(monkeypatch, data, statuses)
+    assert reported == [50, 100]
     assert server.set == [("load_now", "ON")]
     assert (data / FILE_NAME).read_text() == "1,1\n"
 
 
-def test_one_that_the_server_is_at_is_waited_for_first(
-    monkeypatch: pytest.MonkeyPatch, data: Path
-) -> None:
+def test_a_load_in_progress_is_awaited_first(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
     monkeypatch.setattr(server_list.time, "time", lambda: 2.0)
-    said = [BEGUN, "Loaded 7/9 pages", completed(1), completed(1), completed(2)]
-    assert loaded(monkeypatch, data, said)[1] == [100]
+    statuses = [BEGUN, "Loaded 7/9 pages", completed(1), completed(1), completed(2)]
+    assert loaded(monkeypatch, data, statuses)[1] == [100]
 
 
-def test_a_second_is_let_pass_in_which_another_load_was_completed(
+def test_a_load_is_not_started_in_the_second_of_an_earlier_end(
     monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     times = iter([61.9, 61.95, 62.0])
@@ -94,23 +95,23 @@ def test_a_second_is_let_pass_in_which_another_load_was_completed(
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("statuses", "message"),
     [
-        ([NEVER], "to load a list of pages, and nothing has changed .* not started"),
-        ([""], "to load a list of pages, .* it says: nothing"),
-        ([BEGUN], "the end of a load that was not begun by contend, .* from /data/ib_buffer_pool"),
-        ([NEVER, BEGUN, "Loaded 7/9 pages"], "to load a list of pages, .* Loaded 7/9 pages"),
+        ([NEVER], "did not load a list of pages: .* not started"),
+        ([""], "did not load a list of pages: .* empty"),
+        ([BEGUN], "contend did not start: .* from /data/ib_buffer_pool"),
+        ([NEVER, BEGUN, "Loaded 7/9 pages"], "did not load a list of pages: .* Loaded 7/9 pages"),
         ([NEVER, BEGUN, ABORTED], "does not load a list of pages: .* aborted on request"),
-        ([ABORTED], "to load a list of pages, .* aborted on request"),
+        ([ABORTED], "did not load a list of pages: .* aborted on request"),
     ],
 )
 def test_a_load_without_an_end_is_given_up_and_stopped(
-    monkeypatch: pytest.MonkeyPatch, data: Path, said: list[str], words: str
+    monkeypatch: pytest.MonkeyPatch, data: Path, statuses: list[str], message: str
 ) -> None:
-    server = Server(*said)
+    server = Server(*statuses)
     stands_for(monkeypatch, server)
     connection: Any = None
-    with Journal.open(data.parent, "s") as journal, pytest.raises(NoList, match=words):
+    with Journal.open(data.parent, "s") as journal, pytest.raises(NoList, match=message):
         load(connection, ServerHost(data), journal, PAGES)
     assert server.set in ([], [("load_now", "ON"), ("load_abort", "ON")])
     assert (data / FILE_NAME).read_text() == "1,1\n"
@@ -121,15 +122,15 @@ def test_a_list_that_does_not_grow_is_given_up_and_one_that_grows_is_not(
 ) -> None:
     stands_for(monkeypatch, Server("Dumping of buffer pool not started"))
     connection: Any = None
-    grown = itertools.chain(range(1, 2 * server_list._LOOKS), itertools.repeat(0))
+    grown = itertools.chain(range(1, 2 * server_list._POLLS), itertools.repeat(0))
     looks = itertools.count(1)
     monkeypatch.setattr(server_list, "_size", lambda _file: next(looks) and next(grown))
     with (
         Journal.open(data.parent, "s") as journal,
-        pytest.raises(NoList, match="to write its list"),
+        pytest.raises(NoList, match="did not write its list"),
     ):
         take(connection, ServerHost(data), journal)
-    assert next(looks) > 3 * server_list._LOOKS
+    assert next(looks) > 3 * server_list._POLLS
     assert (data / FILE_NAME).read_text() == "1,1\n"
 
 

@@ -1,4 +1,4 @@
-"""Which pages of a tablespace belong to which index: tablespaces written here, page by page."""
+"""The index of each page of a tablespace: tablespaces written here, page by page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST_INODE, INODE = 50, 192
 
 
 class Space:
-    """A tablespace of some extents, in which the first pages are the server's own books."""
+    """A tablespace of some extents, in which the first pages are the server's own records."""
 
     def __init__(self, extents: int = 3, flags: int = FULL_CRC32, space: int = 9) -> None:
         self.pages = extents * EXTENT
@@ -36,7 +36,7 @@ class Space:
         struct.pack_into(form, self.data, page * PAGE + at, *values)
 
     def segment(self, number: int, single: list[int], extents: dict[int, list[int]]) -> int:
-        """Write a segment's inode; where it stands in its page."""
+        """Write a segment's inode; return its offset in the page."""
         at = FIRST_INODE + self.inodes * INODE
         self.inodes += 1
         self.put(INODES, at, ">Q", number)
@@ -88,7 +88,7 @@ def test_every_page_goes_to_the_segment_that_owns_it(
     assert found == sorted(expected)
 
 
-def test_a_root_page_of_another_index_is_refused(tmp_path: Path) -> None:
+def test_a_root_page_of_a_different_index_is_refused(tmp_path: Path) -> None:
     space = Space()
     at = space.segment(1, [ROOT], {})
     space.index(77, ROOT, at, at)
@@ -97,7 +97,7 @@ def test_a_root_page_of_another_index_is_refused(tmp_path: Path) -> None:
         file.of_indexes({78: ROOT})
 
 
-def test_a_segment_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_segment_is_refused(tmp_path: Path) -> None:
     space = Space()
     space.index(77, ROOT, FIRST_INODE, FIRST_INODE)
     path = space.write(tmp_path / "t.ibd")
@@ -120,7 +120,7 @@ def test_a_segment_that_is_none_is_refused(tmp_path: Path) -> None:
         (1 << 16 | 0x21, 16384, "page compression"),
     ],
 )
-def test_flags_say_the_format(flags: int, page_bytes: int, why_not: str | None) -> None:
+def test_flags_give_the_format(flags: int, page_bytes: int, why_not: str | None) -> None:
     assert format_of(flags) == (page_bytes, why_not)
 
 
@@ -146,7 +146,7 @@ def test_a_page_that_mysql_compressed_is_not_taken_for_a_root(tmp_path: Path) ->
         file.of_indexes({7: 3})
 
 
-def test_a_file_that_is_no_tablespace_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tablespace_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.ibd"
     for data in (b"", b"nonsense", bytes(100_000), np.arange(100_000, dtype=np.uint8).tobytes()):
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""What is said of each way to warm."""
+"""The text on each way to warm."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from contend.why.studies.buffer_pool_warmup import (
     PAGE,
     Way,
     WaysInPlace,
-    asked,
     page_cache_share,
     payoff,
+    searched_rows,
     until_warm_s,
     why_between,
     why_repeated,
@@ -58,7 +58,7 @@ def test_a_server_is_warm_when_it_stays_fast(rates: list[float], seconds: float)
     assert until_warm_s(run(rates, {"seconds": 4.0}), 100) == seconds
 
 
-def test_without_a_record_of_the_warming_nothing_is_said() -> None:
+def test_without_a_record_of_the_warming_the_time_is_unknown() -> None:
     assert until_warm_s(run([100], None), 100) is None
     assert until_warm_s(run([], {"seconds": 1.0}), 100) is None
 
@@ -99,30 +99,30 @@ def test_both_questions_of_the_study_are_answered() -> None:
         str(why_repeated(WRITER, place(*of_study))),
         str(why_between(WRITER, place(*of_study))),
     )
-    assert "the counts of rows left pages in the pool that the queries do not ask for" in first
+    assert "row counts left pages" in first
     assert "After the same queries the run took 1.74 ±0.04 s" in first
-    assert "lies between the two." in second
+    assert "is between the two." in second
     unsure = place(*of_study, unsure=(("queries-repeated", "queries"),))
-    assert "does not surely lie between the two" in str(why_between(WRITER, unsure))
+    assert "not certainly between" in str(why_between(WRITER, unsure))
 
 
-def test_a_difference_that_reads_do_not_explain_is_said_to_be_none() -> None:
+def test_reads_that_do_not_explain_a_difference() -> None:
     fast, slow = way("repeated", 1.74, 0.5), way("queries", 2.13, 0.5)
-    assert "reads do not tell them apart" in str(why_repeated(WRITER, place(fast, slow)))
+    assert "reads do not distinguish them" in str(why_repeated(WRITER, place(fast, slow)))
     of_disk = way("queries", 2.13, 0.5, disk=4000.0)
-    said = str(why_repeated(WRITER, place(fast, of_disk)))
-    assert "the rest was in the page cache of the system" in said
+    text = str(why_repeated(WRITER, place(fast, of_disk)))
+    assert "the rest was in the system's page cache" in text
     nothing = way("repeated", 1.74, 0.5, disk=0.0)
     for reading in (figure(30.0), figure(0, estimated=estimate([0.0, 3000.0, 9000.0]))):
-        said = str(why_repeated(WRITER, place(nothing, replace(slow, disk=reading))))
-        assert "reads do not tell them apart" in said
+        text = str(why_repeated(WRITER, place(nothing, replace(slow, disk=reading))))
+        assert "reads do not distinguish them" in text
     unsure = place(fast, slow, unsure=(("repeated", "queries"),))
-    assert "A difference is not certain here" in str(why_repeated(WRITER, unsure))
+    assert "No difference is certain" in str(why_repeated(WRITER, unsure))
 
 
 def test_a_difference_the_other_way_is_not_explained() -> None:
-    said = str(why_repeated(WRITER, place(way("repeated", 2.13, 0.5), way("queries", 1.74, 0.9))))
-    assert said.endswith("Here it is the other way round.")
+    text = str(why_repeated(WRITER, place(way("repeated", 2.13, 0.5), way("queries", 1.74, 0.9))))
+    assert text.endswith("reversed.")
 
 
 def test_without_a_page_cache_it_is_no_reason() -> None:
@@ -130,15 +130,15 @@ def test_without_a_page_cache_it_is_no_reason() -> None:
     direct = place(
         way("repeated", 1.74, 1.60, disk=1.60 * PAGE), way("queries", 2.13, 1.75, disk=1.75 * PAGE)
     )
-    said = str(why_repeated(WRITER, direct))
-    assert "page cache" not in said and "reads do not tell them apart" in said
+    text = str(why_repeated(WRITER, direct))
+    assert "page cache" not in text and "reads do not distinguish them" in text
 
 
 def test_what_the_page_cache_had_did_not_come_from_the_disk() -> None:
     scan = way("scan", 1.7, 0.0, disk=0.0)
     ways = (way("cold", 7.0, 2.0, disk=2.0 * PAGE), way("repeated", 1.7, 0.5, disk=0.25 * PAGE))
-    said = str(page_cache_share(WRITER, place(*ways, scan)))
-    assert said.endswith(": 0 % cold; 50 % after repeated.")
+    text = str(page_cache_share(WRITER, place(*ways, scan)))
+    assert text.endswith(": 0 % cold; 50 % after repeated.")
     assert page_cache_share(WRITER, place(scan)) is None
 
 
@@ -149,19 +149,19 @@ def test_warming_that_takes_longer_than_it_saves_does_not_pay() -> None:
     ]
     open_ = figure(0, estimated=estimate([-1.0, 2.0]))
     unsure = replace(way("list-100", 2.0, 0.0), gained_s=open_)
-    said = str(payoff(WRITER, [place(*ways, unsure, way("cold", 7.0, 2.0))]))
-    assert "sooner with scan (3.00 ±0.07 s less)" in said
-    assert "later with queries (20.0 ±0.5 s more)" in said
-    assert "It is not certain of list-100 (" in said
+    text = str(payoff(WRITER, [place(*ways, unsure, way("cold", 7.0, 2.0))]))
+    assert "sooner with scan (3.00 ±0.07 s less)" in text
+    assert "later with queries (20.0 ±0.5 s more)" in text
+    assert "Inconclusive: list-100 (" in text
     assert str(payoff(WRITER, [place(unsure)] * 6)).endswith("; and 2 more.")
 
 
-def test_which_rows_were_asked_is_said() -> None:
+def test_which_rows_were_searched() -> None:
     one = run([1.0], None)
     workload = {"kind": "string_lookup", "order": "index", "string_length": 50}
     plan: Any = {"workload": {**workload, "distribution": {"kind": "uniform"}}}
 
-    told = asked(WRITER, [replace(one, plan=plan)])
-    assert told is not None
-    assert "the first rows of the index, in its order" in told and "50 characters" in told
-    assert asked(WRITER, [one]) is None
+    text = searched_rows(WRITER, [replace(one, plan=plan)])
+    assert text is not None
+    assert "the first rows of the index, in its order" in text and "50 characters" in text
+    assert searched_rows(WRITER, [one]) is None

@@ -1,4 +1,4 @@
-"""Candidates on made-up runs: which pairs they fit, how they are tried there, what comes of it."""
+"""Candidates on made-up runs: the pairs they fit, and how they are tried there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from made_up_pairs import SIGNS, done, pair, run
 
 from contend.experiment import Experiment, Factor, cell_specs, load_experiment
 from contend.experiment.settings.server import is_on_this_host
-from contend.why.candidate import HostPowers, Pair, Proposal, Treatment, found_at
+from contend.why.candidate import HostPowers, Pair, Proposal, Treatment, last_looks
 from contend.why.candidates import CANDIDATES
 
-ONLY_TOLD = {
+UNTREATED = {
     "bandwidth",
     "bulk-load-beside",
     "burst-beside",
@@ -25,12 +25,12 @@ ONLY_TOLD = {
     "steal",
     "superfluous-index",
 }
-"""Of these a signature is all there is; they say why."""
+"""Candidates with a signature and no treatment."""
 
 USED = done()["server"]
 NOT_SHOWN = {"read_bytes": None, "write_bytes": None}
 
-TRIED = sorted(CANDIDATES.keys() - ONLY_TOLD)
+TRIED = sorted(CANDIDATES.keys() - UNTREATED)
 
 
 def proposal_of(name: str) -> Proposal:
@@ -41,7 +41,7 @@ def proposal_of(name: str) -> Proposal:
 
 
 @pytest.mark.parametrize("name", list(CANDIDATES))
-def test_a_signature_holds_of_what_has_it_and_of_nothing_else(name: str) -> None:
+def test_a_signature_holds_only_for_a_pair_that_has_it(name: str) -> None:
     has_it, has_it_not = SIGNS[name]
     candidate = CANDIDATES[name]
     assert candidate.name == name
@@ -68,14 +68,14 @@ def test_a_lock_shows_as_cpu_time_or_as_switches(slower: dict[str, float], fits:
 
 
 @pytest.mark.parametrize("name", list(CANDIDATES))
-def test_a_signature_that_nobody_recorded_does_not_hold(name: str) -> None:
+def test_a_signature_that_was_not_recorded_is_unknown(name: str) -> None:
     nothing = SimpleNamespace(done=None, probes={}, plan={})
     assert CANDIDATES[name].fits(pair(nothing, nothing)) is None
 
 
 @pytest.mark.parametrize("name", TRIED)
-def test_a_candidate_has_doses_and_a_placebo_that_can_be_had(name: str) -> None:
-    """Each treatment is another than the others, and laid over the cell of its pair is a cell."""
+def test_a_candidate_has_possible_doses_and_a_placebo(name: str) -> None:
+    """All treatments differ, and each gives a cell when applied to that of its pair."""
     has_it, _ = SIGNS[name]
     proposal = proposal_of(name)
     assert 0 < proposal.least < 1
@@ -109,7 +109,7 @@ def test_a_server_that_is_not_contends_own_is_not_started(name: str) -> None:
     found = CANDIDATES[name].propose(replace(has_it, own=False))
     if name in NOT_OWN:
         assert isinstance(found, str)
-        assert "does not start" in found
+        assert "its own servers" in found
         return
     assert isinstance(found, Proposal)
     treated = [path for one in (*found.doses, found.placebo) for path in one.sets]
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_contends_own_is_not_started(name: str) -> None:
     ("name", "powers", "because"),
     [
         ("memory-of-another-node", HostPowers(cpus=2), "one memory node"),
-        ("frequency", HostPowers(cpus=2), "lets nobody choose"),
+        ("frequency", HostPowers(cpus=2), "CPU frequency"),
         ("cpu-contention", HostPowers(cpus=1, groups=True), "one CPU"),
         ("cpu-contention", HostPowers(cpus=2), "control group"),
         ("cpus-far-apart", HostPowers(cpus=2), "share a cache"),
@@ -134,7 +134,7 @@ def test_a_server_that_is_not_contends_own_is_not_started(name: str) -> None:
         ("quota", HostPowers(cpus=2), "root"),
     ],
 )
-def test_what_this_host_has_not_is_said(name: str, powers: HostPowers, because: str) -> None:
+def test_the_reason_names_what_this_host_lacks(name: str, powers: HostPowers, because: str) -> None:
     has_it, _ = SIGNS[name]
     assert because in str(CANDIDATES[name].propose(replace(has_it, host=powers)))
 
@@ -173,14 +173,13 @@ def with_variable(one: Pair, name: str, value: str) -> Pair:
         ("table-cache", "table_open_cache", "100000"),
     ],
 )
-def test_what_is_there_already_is_not_tried(name: str, variable: str, value: str) -> None:
+def test_a_setting_that_is_already_there_is_not_tried(name: str, variable: str, value: str) -> None:
     has_it, _ = SIGNS[name]
     assert isinstance(CANDIDATES[name].propose(with_variable(has_it, variable, value)), str)
 
 
-def test_all_that_the_optimizer_has_otherwise_is_made_usual() -> None:
-    """A plan changes for want of any of its variables: one that stays would refute the true
-    cause."""
+def test_every_changed_optimizer_variable_gets_its_default() -> None:
+    """Any of them changes plans: one left changed would refute the true cause."""
     has_it, _ = SIGNS["plan-changed"]
     found = CANDIDATES["plan-changed"].propose(has_it)
     assert isinstance(found, Proposal)
@@ -208,7 +207,7 @@ def test_a_model_server_has_no_variables(name: str) -> None:
 
 
 def test_a_variable_of_a_compared_profile_is_not_treated() -> None:
-    """What the two levels have otherwise is what is compared, whoever names it."""
+    """Every difference of two profiles is compared, whichever of them names it."""
     profiles = {
         "old": {"any": {"sync_binlog": 1}, "mariadb": {"query-cache-type": 0}},
         "new": {"any": {"sync_binlog": 1}, "mysql": {"query-cache-type": 1}},
@@ -235,13 +234,13 @@ def test_a_variable_of_a_compared_profile_is_not_treated() -> None:
 
 
 @pytest.mark.parametrize("name", ["key-cache-lock", "cpu-contention"])
-def test_a_cause_that_many_make_is_tried_with_fewer_first(name: str) -> None:
+def test_a_cause_of_many_connections_is_tried_with_fewer_first(name: str) -> None:
     smaller, whole = proposal_of(name).doses
     assert smaller.sets == {"load.connections": 6}
     assert whole.sets.keys() <= {"server.globals.eq_range_index_dive_limit", "place.server.cpus"}
 
 
-def test_cpus_of_one_cache_are_tried_beside_as_many_of_several() -> None:
+def test_cpus_of_one_cache_have_as_many_of_several_as_placebo() -> None:
     found = proposal_of("cpus-far-apart")
     assert [one.sets for one in (found.whole, found.placebo)] == [
         {"place.server.cpus": "0,1,2,3"},
@@ -265,7 +264,7 @@ def test_searches_by_the_adaptive_hash_index_are_counted_on_every_server(
 
 
 def test_disk_traffic_that_is_hidden_is_not_recorded() -> None:
-    """As of a server whose /proc/PID/io is another user's."""
+    """For example if /proc/PID/io of the server belongs to a different user."""
     has_it, _ = SIGNS["disk-beside"]
     hidden: Any = {
         side: [
@@ -301,16 +300,16 @@ def test_a_server_of_this_host_is_known_by_its_name(source: str, here: bool) -> 
     assert is_on_this_host(source) is here
 
 
-def test_an_index_is_tried_where_k_is_asked_for() -> None:
+def test_an_index_is_tried_where_queries_search_by_k() -> None:
     has_it, _ = SIGNS["missing-index"]
     propose = CANDIDATES["missing-index"].propose
 
-    def asking(text: str) -> Proposal | str:
+    def proposal(text: str) -> Proposal | str:
         cell = has_it.cells["slower"].having(workload={"kind": "sql", "text": text})
         return propose(replace(has_it, cells={"slower": cell, "faster": cell}))
 
-    assert isinstance(asking("SELECT c FROM sbtest WHERE k IN (1, 2);"), Proposal)
-    assert isinstance(asking("SELECT c FROM sbtest WHERE id = 1;"), str)
+    assert isinstance(proposal("SELECT c FROM sbtest WHERE k IN (1, 2);"), Proposal)
+    assert isinstance(proposal("SELECT c FROM sbtest WHERE id = 1;"), str)
 
 
 def explained_pair(slower: int = 0, faster: int = 1) -> Pair:
@@ -323,7 +322,7 @@ def explained_pair(slower: int = 0, faster: int = 1) -> Pair:
     return replace(has_it, looks=looks)
 
 
-def test_an_index_that_explain_knows_of_is_what_is_missing() -> None:
+def test_a_missing_index_is_found_in_recorded_plans() -> None:
     own = explained_pair()
     candidate = CANDIDATES["missing-index"]
     assert candidate.fits(own)
@@ -339,23 +338,23 @@ def test_an_index_that_explain_knows_of_is_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("name", ["missing-index", "plan-changed"])
-def test_plans_that_somebody_saw_speak_against_a_candidate(name: str) -> None:
-    """Nobody's plans say nothing."""
+def test_recorded_plans_can_rule_out_a_candidate(name: str) -> None:
+    """Without plans, the other signs decide."""
     has_it, candidate = SIGNS[name][0], CANDIDATES[name]
     for looks, fits in ((explained_pair(), True), (explained_pair(1, 1), False)):
         assert candidate.fits(replace(has_it, looks=looks.looks)) is fits
     assert candidate.fits(replace(has_it, looks={})) is True
 
 
-def test_a_pair_has_the_last_look_at_its_sides_that_found_something() -> None:
+def test_a_pair_has_the_last_successful_look_at_its_sides() -> None:
     looks = [plans(0, {"a": 0}), plans(1, {"a": 0}), plans(0, {"a": 1})]
     looks += [replace(plans(0, {"a": 0}), figures={}, error="the server ended")]
-    found = found_at(looks, {"a": 0})
+    found = last_looks(looks, {"a": 0})
     assert found == {"plans": looks[1].figures}
 
 
 @pytest.mark.parametrize("kind", ["mariadb", ""])
-def test_a_candidate_is_tried_or_says_why_not_whatever_the_server(kind: str) -> None:
+def test_a_candidate_has_a_proposal_or_a_reason_on_any_server(kind: str) -> None:
     for name, candidate in CANDIDATES.items():
         found = candidate.propose(replace(SIGNS[name][0], kind=kind))
-        assert isinstance(found, str if name in ONLY_TOLD else Proposal | str)
+        assert isinstance(found, str if name in UNTREATED else Proposal | str)

@@ -1,4 +1,4 @@
-"""What the figures of a study say of a cause: when it is told, and what its claims rest on."""
+"""Explanations of studies: when the report prints one, and the findings behind its claims."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def test_every_study_is_by_its_name() -> None:
     assert set(STUDIES) == set(NAMES_IN_FILES)
 
 
-def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -> None:
-    """The figures stand there without a reason."""
+def test_an_inconclusive_difference_has_figures_but_no_cause(tmp_path: Path) -> None:
     speeds = {}
 
     def alike(record: RunRecord) -> RunRecord:
@@ -66,26 +65,26 @@ def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -
     report = report_of(segmented(tmp_path, alike, f"{SEGMENTS}=[0, 32]"))
     assert not report.compared[0].certain
     assert report.cause is None
-    (looked_at,) = [one for one in report.sections if "cause" in one.title]
-    assert looked_at.lead.startswith("No difference is certain, so no cause is told.")
-    assert looked_at.tables[0].columns[3] == "ceiling, %"
-    assert STUDIES["segmented-key-cache"].title not in looked_at.lead
+    (evidence,) = [one for one in report.sections if "cause" in one.title]
+    assert "No difference is certain" in evidence.lead
+    assert evidence.tables[0].columns[3] == "ceiling, %"
+    assert STUDIES["segmented-key-cache"].title not in evidence.lead
 
 
-def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(tmp_path: Path) -> None:
+def test_no_cause_before_the_end_nor_by_a_metric_named_afterwards(tmp_path: Path) -> None:
     partial = report_of(segmented(tmp_path, runs=30))
     assert partial.cause is None
-    assert "Nothing is decided before the run is finished" in leads(partial)
+    assert "before the run is finished" in leads(partial)
     (tmp_path / "closed").mkdir()
     sweep = write_closed(tmp_path / "closed")
     assert report_of(sweep).cause is not None
-    asked = report_of(sweep, ("qps",))
-    assert asked.cause is None
-    assert "The metric was not named before the run" in leads(asked)
+    afterwards = report_of(sweep, ("qps",))
+    assert afterwards.cause is None
+    assert "not named before the run" in leads(afterwards)
 
 
 def of_switches(factor: Callable[[RunRecord], float]) -> Change:
-    """Levels that switch so many times as often for a query as the baseline does."""
+    """Levels with this factor of context switches per query over the baseline."""
 
     def changed(record: RunRecord) -> RunRecord:
         assert record.done is not None
@@ -104,41 +103,41 @@ def of_switches(factor: Callable[[RunRecord], float]) -> Change:
 @pytest.mark.parametrize(
     ("factor", "verdict"),
     [
-        (lambda _: 0.5, "and that is so: lower by "),
-        (lambda one: 2.0 if one.cell[SEGMENTS] == 64 else 0.5, "which refutes it: lower by "),
-        (lambda one: 1.0 + 0.1 * (one.repeat % 2) - 0.05, "which is not certain: "),
+        (lambda _: 0.5, "which holds: lower by "),
+        (lambda one: 2.0 if one.cell[SEGMENTS] == 64 else 0.5, "refutes it: lower by "),
+        (lambda one: 1.0 + 0.1 * (one.repeat % 2) - 0.05, "which is inconclusive: "),
     ],
 )
 def test_fewer_switches_are_expected_at_every_level(
     tmp_path: Path, factor: Callable[[RunRecord], float], verdict: str
 ) -> None:
-    (said,) = [
+    (text,) = [
         one
         for one in cause_of(segmented(tmp_path, of_switches(factor))).paragraphs
-        if one.startswith("It expects the context switches")
+        if one.startswith("It predicts")
     ]
-    assert verdict in said and said.endswith("with 64.")
+    assert verdict in text and text.endswith("with 64.")
 
 
 @pytest.mark.parametrize(
-    ("cost", "says"),
+    ("cost", "claim"),
     [
         (lambda clients: clients, "64 connections, 64"),
-        (lambda clients: 1 / clients, "less, since"),
+        (lambda clients: 1 / clients, "query cache"),
         (lambda _: 1.0, "no difference that is certain and large"),
     ],
 )
-def test_a_query_that_gets_dearer_among_many_is_told(
-    tmp_path: Path, cost: Callable[[int], float], says: str
+def test_cost_of_a_query_among_many_clients(
+    tmp_path: Path, cost: Callable[[int], float], claim: str
 ) -> None:
-    def dearer(record: RunRecord) -> RunRecord:
+    def costlier(record: RunRecord) -> RunRecord:
         assert record.done is not None
         clients = int(record.cell[CONNECTIONS])
         cpu_us = 1000.0 * record.done["queries"] * cost(clients) * (1 + record.run % 3 / 100)
         server = {**record.done["server"], "cpu_us": cpu_us}
         return replace(record, done={**record.done, "server": server})
 
-    assert says in cause_of(write_closed(tmp_path, SWEEP, change=dearer)).paragraphs[0]
+    assert claim in cause_of(write_closed(tmp_path, SWEEP, change=costlier)).paragraphs[0]
 
 
 def steps(path: Path, levels: str, change: Change | None = None) -> Path:
@@ -146,7 +145,7 @@ def steps(path: Path, levels: str, change: Change | None = None) -> Path:
     return write_run(path / "run", replace(study(sets=sets), explain="steps"), change=change)
 
 
-def test_each_step_stands_beside_the_one_before_it(tmp_path: Path) -> None:
+def test_each_step_is_compared_with_the_one_before_it(tmp_path: Path) -> None:
     cause = cause_of(steps(tmp_path, "[0, 32, 64]"))
     assert cause.is_answer
     (table,) = cause.tables
@@ -173,17 +172,17 @@ def test_a_cell_whose_delay_line_was_late_gives_no_step_a_verdict(tmp_path: Path
     first, second, whole = (row[-1] for row in cause.tables[0].rows)
     assert first.startswith("+4")
     assert second == whole == "the delay line was late"
-    assert any("farther apart than asked" in one for one in cause.paragraphs)
+    assert any("delay line was late" in one for one in cause.paragraphs)
     (chart,) = cause.charts
     assert [one["step"] for one in chart.spec["data"]["values"]] == ["32"]
 
 
-def test_two_levels_are_no_ladder(tmp_path: Path) -> None:
+def test_two_levels_are_not_a_ladder(tmp_path: Path) -> None:
     assert report_of(steps(tmp_path, "[0, 32]")).cause is None
 
 
 @pytest.mark.parametrize("much", [1.5, 3, "34 %"], ids=repr)
-def test_what_is_said_has_no_place_for_a_bare_number(much: Any) -> None:
+def test_a_report_text_refuses_a_bare_number(much: Any) -> None:
     refused = "has a number that is not a finding"
     with pytest.raises(TypeError, match=refused):
         ReportText("It is {} faster.", much)
@@ -192,14 +191,14 @@ def test_what_is_said_has_no_place_for_a_bare_number(much: Any) -> None:
     with pytest.raises(TypeError, match="may have a number in it that is not a finding"):
         Answer(cast(ReportText, f"It is {much} faster."), ())
     figure = estimate_text(Estimate(1.34, 1.2, 1.48, 8, 0.95))
-    said = ReportText("It is {} times as fast, on {} CPUs.", figure, Constant(2))
-    assert Answer(said, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
+    text = ReportText("It is {} times as fast, on {} CPUs.", figure, Constant(2))
+    assert Answer(text, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
 
 
-def test_a_study_has_no_place_for_a_bare_number_either() -> None:
+def test_a_study_refuses_a_bare_number_too() -> None:
     writer = Writer(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), str)
     anything: Any = 3.0
-    with pytest.raises(TypeError, match="and not a finding"):
+    with pytest.raises(TypeError, match="not a finding"):
         writer.say("It is {much} faster.", much=anything)
     with pytest.raises(KeyError, match="much"):
         writer.say("It is {much} faster.")

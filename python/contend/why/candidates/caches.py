@@ -54,7 +54,7 @@ def _open_tables(pair: Pair) -> Proposal | str:
     # A join has a table open several times, so this is the least that is needed.
     whole = max(_TABLES_USUAL, 4 * tables * pair.connections)
     if now >= whole:
-        return f"the cache has room for {now:,} open tables as it is"
+        return f"the cache already has room for {now:,} open tables"
     return Proposal(
         tuple(
             setting(f"room for {room:,} open tables", table_open_cache=room)
@@ -65,13 +65,13 @@ def _open_tables(pair: Pair) -> Proposal | str:
 
 def _threads(pair: Pair) -> Proposal | str:
     if pair.option("thread_handling") == "pool-of-threads":
-        return "the server has a pool of threads, which keeps them by another rule"
+        return "the server uses a thread pool, which keeps threads by different rules"
     few, whole = max(1, pair.connections // 4), max(16, 2 * pair.connections)
-    words = f"a thread cache of {whole}, twice the connections at least"
+    text = f"a thread cache of {whole}, at least twice the connections"
     return Proposal(
         (
             setting(f"a thread cache of {few}", thread_cache_size=few),
-            setting(words, thread_cache_size=whole),
+            setting(text, thread_cache_size=whole),
         )
     )
 
@@ -84,14 +84,14 @@ def _data_bytes(pair: Pair) -> int:
 def _buffer_pool(pair: Pair) -> Proposal:
     whole = max(_POOL_LEAST, -(-2 * _data_bytes(pair) // _CHUNK) * _CHUNK)
     halfway = max(_CHUNK, whole // 4 // _CHUNK * _CHUNK)
-    words = f"a buffer pool of {whole >> 20} MiB, which all tables fit into"
+    text = f"a buffer pool of {whole >> 20} MiB, enough for all tables"
     return Proposal(
         (
             setting(f"a buffer pool of {halfway >> 20} MiB", innodb_buffer_pool_size=halfway),
-            setting(words, innodb_buffer_pool_size=whole),
+            setting(text, innodb_buffer_pool_size=whole),
         ),
         setting(
-            "another cache of the same size, which these tables are not in", key_buffer_size=whole
+            "a different cache of this size, which these tables do not use", key_buffer_size=whole
         ),
     )
 
@@ -99,14 +99,14 @@ def _buffer_pool(pair: Pair) -> Proposal:
 def _key_cache(pair: Pair) -> Proposal:
     whole = max(16 << 20, _data_bytes(pair))
     half = max(_KEYS_LEAST // 2, whole // 8)
-    words = f"a key cache of {whole >> 20} MiB, which all indexes fit into"
+    text = f"a key cache of {whole >> 20} MiB, enough for all indexes"
     return Proposal(
         (
             setting(f"a key cache of {half >> 20} MiB", key_buffer_size=half),
-            setting(words, key_buffer_size=whole),
+            setting(text, key_buffer_size=whole),
         ),
         setting(
-            "another cache made larger, which these tables are not in",
+            "a different cache, enlarged, which these tables do not use",
             innodb_buffer_pool_size=(128 << 20) + (whole >> 24 << 24),
         ),
     )
@@ -116,10 +116,10 @@ def _new_connections(pair: Pair) -> Proposal | str:
     path = "load.reconnect_every"
     every = pair.cells["slower"].values.get(path)
     if not every:
-        return "each connection is opened once, and whoever else opens some is not contend"
+        return "contend opens each connection once; other clients open the new ones"
     return Proposal(
         tuple(
-            Treatment(f"a new connection after {events} events", {path: events})
+            Treatment(f"a new connection every {events} events", {path: events})
             for events in (4 * every, 1000 * every)
         )
     )
@@ -128,66 +128,66 @@ def _new_connections(pair: Pair) -> Proposal | str:
 CANDIDATES = (
     Candidate(
         "temporary-tables-on-disk",
-        title="temporary tables are written to files",
-        limit="queries a second: as many files as the server makes and removes",
+        title="temporary tables are written to disk",
+        limit="queries per second: the rate at which the server creates and removes files",
         signature=more_of("status.Created_tmp_disk_tables_per_query", 0.002, 1.5),
         needs=(database,),
         treat=_temporary_tables,
-        refuted_by="a difference that stays if they have room in memory, or that have columns of "
-        "TEXT or BLOB, for which there is none",
+        refuted_by="a difference that remains when temporary tables fit in memory (those with TEXT "
+        "or BLOB columns never do)",
     ),
     Candidate(
         "sort-passes",
-        title="sorts go through files, for want of room in their buffer",
-        limit="queries a second: as many passes over files as a sort takes",
+        title="sorts use temporary files because the sort buffer is too small",
+        limit="queries per second: the passes over files that a sort takes",
         signature=more_of("status.Sort_merge_passes_per_query", 0.001, 1.5),
         needs=(database,),
         treat=_sort_buffer,
-        refuted_by="a difference that stays if a sort fits into its buffer",
+        refuted_by="a difference that remains when each sort fits in its buffer",
     ),
     Candidate(
         "table-cache",
-        title="tables are closed and opened again, for want of room for open ones",
-        limit="queries a second: as many tables as the server opens, one at a time",
+        title="tables are closed and reopened because the table cache is too small",
+        limit="queries per second: the rate at which the server opens tables, one at a time",
         signature=more_of("status.Opened_tables_per_query", 0.005, 1.5),
         needs=(database,),
         treat=_open_tables,
-        refuted_by="a difference that stays if all tables stay open",
+        refuted_by="a difference that remains when all tables stay open",
     ),
     Candidate(
         "thread-cache",
-        title="the server makes a thread for each new connection",
-        limit="new connections a second: as many threads as the kernel makes and ends",
+        title="the server creates a thread for each new connection",
+        limit="new connections per second: the rate at which the kernel creates and ends threads",
         signature=more_of("status.Threads_created_per_query", 0.005, 1.5),
         needs=(database,),
         treat=_threads,
-        refuted_by="a difference that stays if all threads are kept",
+        refuted_by="a difference that remains when all threads are kept",
     ),
     Candidate(
         "connection-setup",
-        title="opening connections takes the time",
-        limit="events a second: as many logins as the server takes",
+        title="the time goes into opening connections",
+        limit="events per second: the rate of logins that the server accepts",
         signature=(Sign("status.Connections_per_query", "either", least=0.005),),
         treat=_new_connections,
-        refuted_by="a difference that stays if connections last",
+        refuted_by="a difference that remains when connections stay open",
         contains=("thread-cache",),
     ),
     Candidate(
         "buffer-pool-reads",
-        title="pages that do not fit into the buffer pool are read again and again",
-        limit="queries a second: as many pages as the disk, or the page cache, reads",
+        title="pages are read again and again because they do not fit in the buffer pool",
+        limit="queries per second: the rate at which the disk, or the page cache, supplies pages",
         signature=(Sign("status.Innodb_buffer_pool_reads_per_query", "slower", least=0.02),),
         needs=(database,),
         treat=_buffer_pool,
-        refuted_by="a difference that stays if all pages fit into the buffer pool",
+        refuted_by="a difference that remains when all pages fit in the buffer pool",
     ),
     Candidate(
         "key-cache-reads",
-        title="index blocks that do not fit into the key cache are read again and again",
-        limit="queries a second: as many blocks as files, or the page cache, give",
+        title="index blocks are read again and again because they do not fit in the key cache",
+        limit="queries per second: the rate at which files, or the page cache, supply blocks",
         signature=(Sign("key_misses_per_query", "slower", least=0.02),),
         needs=(database,),
         treat=_key_cache,
-        refuted_by="a difference that stays if all blocks fit",
+        refuted_by="a difference that remains when all blocks fit in the key cache",
     ),
 )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from contend.metrics import Metric, Run
 from contend.why.candidate import (
-    STARTED,
+    START_PLACEBO,
     Candidate,
     Pair,
     Proposal,
     Sign,
     Treatment,
+    at_start,
     database,
     more_of,
     own,
     per_question,
     setting,
-    started,
 )
 
 _REDO_USUAL, _REDO_MOST = 96 << 20, 8 << 30
@@ -28,14 +28,14 @@ _MOST, _EARLY = "innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"
 
 
 def _flushes(run: Run) -> float | None:
-    """Flushes of InnoDB's files and of its log, for each statement."""
+    """Flushes of InnoDB's files and of its log per statement."""
     names = ("Innodb_data_fsyncs", "Innodb_os_log_fsyncs")
     return per_question(run, lambda status: max(0, sum(status.get(name, 0) for name in names)))
 
 
 def _binary_log_flushes(run: Run) -> float | None:
-    """Groups of commits that the binary log was flushed for, for each statement. The server counts
-    its groups (MariaDB alone does) and not its flushes: those follow from the setting."""
+    """Flushes of the binary log per statement. MariaDB counts groups of commits, not flushes: those
+    follow from the setting. MySQL counts neither."""
     differs = run.probes.get("variables_that_differ")
     groups = per_question(run, lambda status: status.get("Binlog_group_commits", 0))
     if groups is None or differs is None:
@@ -46,7 +46,7 @@ def _binary_log_flushes(run: Run) -> float | None:
 
 
 def _fullness(run: Run) -> float | None:
-    """Age of the oldest change whose page is not written, as a share of the log's limit."""
+    """Age of the oldest change whose page is not yet written, as a share of the log's limit."""
     gauges = run.probes.get("gauges") or {}
     age, most = gauges.get("Innodb_checkpoint_age"), gauges.get("Innodb_checkpoint_max_age")
     return None if age is None or not most else age / most
@@ -68,8 +68,8 @@ _BINARY_LOG_FLUSHES = Metric(
     "",
     _binary_log_flushes,
 )
-_FULLNESS = Metric("innodb_checkpoint_age_share", "How full the redo log is", "", _fullness)
-_LOGS = Metric("statement_logs", "Logs of statements that are on", "", _logs)
+_FULLNESS = Metric("innodb_checkpoint_age_share", "Fullness of the redo log", "", _fullness)
+_LOGS = Metric("statement_logs", "Statement logs that are on", "", _logs)
 
 
 def _binary_log(pair: Pair) -> Proposal | str:
@@ -77,8 +77,8 @@ def _binary_log(pair: Pair) -> Proposal | str:
         return "the binary log is not flushed at commits (sync_binlog = 0)"
     return Proposal(
         (
-            setting("the binary log flushed at every 100th group of commits", sync_binlog=100),
-            setting("the binary log flushed when the system likes", sync_binlog=0),
+            setting("the binary log flushed for every 100th group of commits", sync_binlog=100),
+            setting("the binary log flushed when the operating system decides", sync_binlog=0),
         )
     )
 
@@ -89,20 +89,20 @@ def _log_flush(pair: Pair) -> Proposal | str:
         return f"the log is not flushed at each commit ({name} is not 1)"
     return Proposal(
         (
-            setting("the log written at each commit, and flushed once a second", **{name: 2}),
-            setting("the log written and flushed once a second", **{name: 0}),
+            setting("the log written at each commit and flushed once per second", **{name: 2}),
+            setting("the log written and flushed once per second", **{name: 0}),
         )
     )
 
 
 def _log_device(pair: Pair) -> Proposal | str:
-    """MariaDB maps a log that is in /dev/shm into its memory and neither writes nor flushes it: the
-    calls for both go with the device."""
+    """MariaDB maps a log in /dev/shm into its memory and neither writes nor flushes it: both calls
+    disappear along with the device."""
     if pair.cells["slower"].values.get(_FOLDER) == _IN_MEMORY:
-        return "the log is in memory as it is"
+        return "the log is already in memory"
     if not pair.host.files_in_memory:
         return f"{_IN_MEMORY} has no room for two logs"
-    return Proposal((Treatment("the log in memory", {_FOLDER: _IN_MEMORY}),), STARTED)
+    return Proposal((Treatment("the log in memory", {_FOLDER: _IN_MEMORY}),), START_PLACEBO)
 
 
 def _redo_log(pair: Pair) -> Proposal | str:
@@ -111,11 +111,11 @@ def _redo_log(pair: Pair) -> Proposal | str:
     buffer = int(pair.number("innodb_log_buffer_size", _LOG_BUFFER))
     if pair.is_mariadb and now < buffer:
         return (
-            f"a log of {now >> 20:,} MiB could not be put back: the server takes none below its "
-            f"innodb_log_buffer_size of {buffer >> 20:,} MiB while it runs"
+            f"a log of {now >> 20:,} MiB could not be restored: a running server accepts none "
+            f"below innodb_log_buffer_size ({buffer >> 20:,} MiB)"
         )
     if now * 4 > _REDO_MOST:
-        return f"the log has {now >> 20:,} MiB as it is"
+        return f"the log already has {now >> 20:,} MiB"
     sizes = (now * 4, min(_REDO_MOST, max(_REDO_USUAL * 4, now * 16)))
     return Proposal(
         tuple(setting(f"a redo log of {size >> 20:,} MiB", **{name: size}) for size in sizes),
@@ -125,10 +125,10 @@ def _redo_log(pair: Pair) -> Proposal | str:
 
 def _dirty_pages(pair: Pair) -> Proposal | str:
     if pair.number(_MOST, 90) >= 90 and pair.number(_EARLY, 0) == 0:
-        return "nine of ten pages may be dirty as it is"
+        return "the server already allows at least 90 % dirty pages"
     return Proposal(
         tuple(
-            setting(f"{percent} % of the pages may be dirty", **{_MOST: percent, _EARLY: 0})
+            setting(f"up to {percent} % dirty pages", **{_MOST: percent, _EARLY: 0})
             for percent in (50, 99)
         )
     )
@@ -136,81 +136,83 @@ def _dirty_pages(pair: Pair) -> Proposal | str:
 
 def _doublewrite(pair: Pair) -> Proposal | str:
     if str(pair.option("innodb_doublewrite")).upper() in ("OFF", "0", "FALSE"):
-        return "pages are written once as it is (innodb_doublewrite = OFF)"
-    once = started("each page written once", innodb_doublewrite="OFF")
-    return Proposal((once,), STARTED, least=0.4)
+        return "pages are already written only once (innodb_doublewrite = OFF)"
+    once = at_start("each page written only once", innodb_doublewrite="OFF")
+    return Proposal((once,), START_PLACEBO, least=0.4)
 
 
 CANDIDATES = (
     Candidate(
         "statement-log",
-        title="each statement is written into a log",
-        limit="queries a second: as many lines as are written one after the other",
+        title="each statement is written to a log",
+        limit="queries per second: the rate at which lines are written, one after the other",
         signature=more_of(_LOGS, 1, 1.5),
         needs=(database,),
         treat=Proposal(
             (
-                setting("no log of slow statements", slow_query_log="OFF"),
-                setting("no log of statements at all", slow_query_log="OFF", general_log="OFF"),
+                setting("no slow query log", slow_query_log="OFF"),
+                setting(
+                    "neither slow nor general query log", slow_query_log="OFF", general_log="OFF"
+                ),
             )
         ),
-        refuted_by="a difference that stays if no statement is written down",
+        refuted_by="a difference that remains when no statement is logged",
     ),
     Candidate(
         "binary-log-flush",
-        title="commits wait until the binary log is on the disk",
-        limit="transactions a second: as many groups of commits as the disk flushes",
+        title="commits wait until the binary log is on disk",
+        limit="transactions per second: the rate at which the disk flushes groups of commits",
         signature=(Sign(_BINARY_LOG_FLUSHES, "slower", least=0.001),),
         needs=(database,),
         treat=_binary_log,
-        refuted_by="a difference that stays if no commit waits for the binary log",
+        refuted_by="a difference that remains when no commit waits for the binary log",
     ),
     Candidate(
         "log-flush",
-        title="commits wait until the log is on the disk",
-        limit="transactions a second: as many groups of commits as the disk flushes",
+        title="commits wait until the redo log is on disk",
+        limit="transactions per second: the rate at which the disk flushes groups of commits",
         signature=(Sign(_FLUSHES, "slower", least=0.01),),
         needs=(database,),
         treat=_log_flush,
-        refuted_by="a difference that stays if no commit waits for a flush",
+        refuted_by="a difference that remains when no commit waits for a flush",
     ),
     Candidate(
         "log-device",
-        title="commits wait for the device that the redo log is on",
-        limit="transactions a second: as many groups of commits as that device takes",
+        title="commits wait for the device that holds the redo log",
+        limit="transactions per second: the rate at which that device takes groups of commits",
         signature=(Sign(_FLUSHES, "slower", least=0.01),),
         needs=(database, own),
         treat=_log_device,
-        refuted_by="a difference that stays if the log is on no device",
+        refuted_by="a difference that remains when the log is in memory",
     ),
     Candidate(
         "redo-log",
-        title="the redo log is full, and pages are written so that it can be written over",
-        limit="changes a second: as many as the disk writes pages for",
+        title="the redo log is full, so pages are written to make room in it",
+        limit="changes per second: the rate at which the disk writes pages",
         signature=(
             Sign(_FULLNESS, "slower", least=0.6),
             Sign("status.Innodb_buffer_pool_pages_flushed_per_query", "over", least=1.2),
         ),
         needs=(database,),
         treat=_redo_log,
-        refuted_by="a difference that stays if the log has room for all that is changed",
+        refuted_by="a difference that remains when the log has room for all changes",
     ),
     Candidate(
         "dirty-pages",
-        title="pages are written again and again, because few may be dirty",
-        limit="changes a second: as many as the disk writes pages for",
+        title="pages are written again and again because few may be dirty",
+        limit="changes per second: the rate at which the disk writes pages",
         signature=more_of("status.Innodb_buffer_pool_pages_flushed_per_query", 0.01, 1.3),
         needs=(database,),
         treat=_dirty_pages,
-        refuted_by="a difference that stays if nearly all pages may be dirty",
+        refuted_by="a difference that remains when nearly all pages may be dirty",
     ),
     Candidate(
         "doublewrite",
         title="each page is written twice",
-        limit="changes a second: as many as the disk writes pages for, twice each",
+        limit="changes per second: the rate at which the disk writes pages, each one twice",
         signature=more_of("status.Innodb_dblwr_pages_written_per_query", 0.01, 1.2),
         needs=(database, own),
         treat=_doublewrite,
-        refuted_by="a difference that stays if pages are written once",
+        refuted_by="a difference that remains when each page is written only once",
     ),
 )

@@ -12,9 +12,9 @@ from contend.findings.plans import PLANS, WHOLE, changed, plans_in
 from contend.metrics import Metric, Run
 from contend.why.candidate import (
     Candidate,
+    Derived,
     Pair,
     Proposal,
-    Seen,
     Side,
     Sign,
     Treatment,
@@ -29,8 +29,8 @@ _BY_K = ("random_points", "random_ranges")
 
 
 def _read_whole(pair: Pair, side: Side) -> float | None:
-    """Tables that plans of this side read from begin to end."""
-    figures = pair.looked(PLANS, side)
+    """Tables that plans of this side scan completely."""
+    figures = pair.diagnosed(PLANS, side)
     if figures is None:
         return None
     steps = [step for plan in plans_in(figures).values() for step in plan.steps]
@@ -38,31 +38,31 @@ def _read_whole(pair: Pair, side: Side) -> float | None:
 
 
 def _index(pair: Pair) -> Proposal | str:
-    """The missing index: the one by which the faster side reads the table that the slower side
-    reads whole. EXPLAIN shows it after a diagnostic pass (`contend run … --budget`). Without one,
+    """The missing index: the one with which the faster side reads a table that the slower side
+    scans. EXPLAIN shows it after a diagnostic pass (`contend run … --budget`). Without one,
     the only known column is k of sbtest."""
-    words = "one more index, on what is asked for"
+    text = "an added index on the searched columns"
     if wanted := _wanted(pair):
         listed = "; ".join(f"{table}: {', '.join(columns)}" for table, columns in wanted.items())
-        words = f"{words} ({listed})"
+        text = f"{text} ({listed})"
         # The server maintains such an index, and no query uses it.
         unread = _indexed(pair, wanted, "INVISIBLE" if pair.is_mysql else "IGNORED")
-    elif pair.cells["slower"].data.schema != "sbtest" or not _asks_by_k(pair):
+    elif pair.cells["slower"].data.schema != "sbtest" or not _searches_by_k(pair):
         return (
-            "no look said which index the other side has (`contend run … --budget`), and without "
-            "one contend knows of columns only that k of sbtest is asked for"
+            "no recorded plan shows the index (`contend run … --budget` records plans); without "
+            "one, contend only knows that column k of sbtest is searched"
         )
     else:
         tables = pair.cells["slower"].data.table_names
         wanted = dict.fromkeys(tables, ("k",))
         unread = _indexed(pair, dict.fromkeys(tables, ("pad",)))
-    placebo = Treatment("one more index, which no query reads", unread)
-    return Proposal((Treatment(words, _indexed(pair, wanted)),), placebo)
+    placebo = Treatment("an added index that no query uses", unread)
+    return Proposal((Treatment(text, _indexed(pair, wanted)),), placebo)
 
 
 def _wanted(pair: Pair) -> dict[str, tuple[str, ...]]:
-    """Columns by table: the faster side's index for tables that the slower side reads whole."""
-    slower, faster = pair.looked(PLANS, "slower"), pair.looked(PLANS, "faster")
+    """Columns by table: the faster side's index for tables that the slower side scans."""
+    slower, faster = pair.diagnosed(PLANS, "slower"), pair.diagnosed(PLANS, "faster")
     if slower is None or faster is None:
         return {}
     theirs = plans_in(faster)
@@ -83,7 +83,7 @@ def _has(indexes: Mapping[str, Sequence[str]], columns: Sequence[str]) -> bool:
     return any(list(own[: len(columns)]) == list(columns) for own in indexes.values())
 
 
-def _asks_by_k(pair: Pair) -> bool:
+def _searches_by_k(pair: Pair) -> bool:
     workload = pair.cells["slower"].workload
     text = str(workload.parameters.get("text", "")) if workload.kind == "sql" else ""
     return workload.kind in _BY_K or re.search(r"\bWHERE\s+k\b", text, re.IGNORECASE) is not None
@@ -113,15 +113,15 @@ _DIVES = "eq_range_index_dive_limit"
 
 def _estimates(pair: Pair) -> Proposal | str:
     if pair.number(_DIVES, 200) == 1:
-        return f"the server makes no estimates by walks as it is ({_DIVES} = 1)"
+        return f"the server already estimates without index dives ({_DIVES} = 1)"
     if pair.cells["slower"]["workload"].get("points", 0) < 2:
-        return "a query asks for less than two points, and nothing has to be estimated"
-    without = setting("estimates from statistics in place of walks", **{_DIVES: 1})
+        return "a query looks up fewer than two points, so nothing is estimated"
+    without = setting("estimates from statistics instead of index dives", **{_DIVES: 1})
     return Proposal((without,), least=0.4)
 
 
 def _rows_read(run: Run) -> float | None:
-    """Reads of rows and of index entries for each statement."""
+    """Reads of rows and of index entries per statement."""
     return per_question(
         run, lambda s: sum(v for name, v in s.items() if name.startswith("Handler_read_"))
     )
@@ -130,11 +130,12 @@ def _rows_read(run: Run) -> float | None:
 def _plans_that_differ(pair: Pair, side: Side) -> float | None:
     """Statements of this side whose plan differs from the one on the other side."""
     other: Side = "faster" if side == "slower" else "slower"
-    looked = [pair.looked(PLANS, each) for each in (side, other)]
-    mine, theirs = (None if figures is None else plans_in(figures) for figures in looked)
+    passes = [pair.diagnosed(PLANS, each) for each in (side, other)]
+    mine, theirs = (None if figures is None else plans_in(figures) for figures in passes)
     return None if mine is None or theirs is None else float(len(changed(mine, theirs)))
 
 
+_DIFFERENT_PLANS = Derived("plans_that_differ", _plans_that_differ)
 _ROWS_READ = Metric("handler_reads", "Reads of rows per question", "", _rows_read)
 
 _PLAIN: dict[str, Level] = {
@@ -148,7 +149,7 @@ _OTHERS = ("join_buffer_space_limit", "join_cache_level", "max_seeks_for_key")
 
 
 def _usual(pair: Pair) -> dict[str, Level]:
-    """The defaults of all variables of the optimizer that have another value on either side."""
+    """The defaults of all optimizer variables that have a different value on either side."""
     found: dict[str, Level] = {}
     for run in (*pair.runs["slower"], *pair.runs["faster"]):
         for name, one in (run.probes.get("variables_that_differ") or {}).items():
@@ -169,10 +170,10 @@ def _number(text: str) -> Level:
 
 
 def _plans(pair: Pair) -> Proposal:
-    words = "both without tables of statistics"
-    more = f"{words}, and the optimizer's switches and variables as they come"
+    text = "both without statistics tables"
+    more = f"{text}, and with the optimizer's default switches and variables"
     whole = {**_usual(pair), **_PLAIN, "optimizer_switch": "default"}
-    return Proposal((setting(words, **_PLAIN), setting(more, **whole)))
+    return Proposal((setting(text, **_PLAIN), setting(more, **whole)))
 
 
 _WAYS = {
@@ -208,61 +209,61 @@ def _times_us(pair: Pair, side: Side) -> tuple[float, float] | None:
 def _together(pair: Pair) -> Proposal | str:
     kind = pair.cells["slower"].workload.kind
     if kind not in _WAYS:
-        return f"queries of {kind} cannot be asked together"
+        return f"{kind} queries cannot be sent together"
     path, each, ways = _WAYS[kind]
     now = pair.cells["slower"]["workload"][path.removeprefix("workload.")]
     if now != each:
-        return f"they are asked together as it is ({path} = {now})"
-    return Proposal(tuple(Treatment(f"asked together ({way})", {path: way}) for way in ways))
+        return f"queries are already sent together ({path} = {now})"
+    return Proposal(tuple(Treatment(f"queries sent together ({way})", {path: way}) for way in ways))
 
 
 CANDIDATES = (
     Candidate(
         "missing-index",
-        title="queries read whole tables, for want of an index",
-        limit="queries a second: as many as the rows of the table allow",
+        title="queries read whole tables because an index is missing",
+        limit="queries per second: the rate at which whole tables are read",
         signature=(
             *more_of("status.Handler_read_rnd_next_per_query", 100, 3),
-            Sign(Seen("tables_read_whole", _read_whole), "slower", least=1, if_known=True),
+            Sign(Derived("tables_read_whole", _read_whole), "slower", least=1, if_known=True),
         ),
         needs=(database,),
         treat=_index,
-        refuted_by="a difference that stays if there is the index",
+        refuted_by="a difference that remains when the index exists",
     ),
     Candidate(
         "index-estimates",
-        title="the server walks down the index to estimate what a query will find",
-        limit="points a second: one walk for what is read, and as many as are estimated",
+        title="the server dives into the index to estimate how many rows a query will find",
+        limit="points per second: one walk down the index to read each, plus the dives to estimate",
         signature=(
             *more_of("status.Innodb_buffer_pool_read_requests_per_query", 10, 1.3),
             Sign("status.Handler_read_key_per_query", "slower", least=2),
         ),
         needs=(database,),
         treat=_estimates,
-        refuted_by="a difference that stays if nothing is estimated by walks",
+        refuted_by="a difference that remains when no estimate uses index dives",
     ),
     Candidate(
         "plan-changed",
-        title="the optimizer reads the same rows by another plan",
-        limit="queries a second: as many as the rows allow that the plan reads",
+        title="the optimizer chose a different plan to read the same rows",
+        limit="queries per second: the rate at which the plan's rows are read",
         signature=(
             *more_of(_ROWS_READ, 2, 1.5),
-            Sign(Seen("plans_that_differ", _plans_that_differ), "slower", least=1, if_known=True),
+            Sign(_DIFFERENT_PLANS, "slower", least=1, if_known=True),
         ),
         needs=(mariadb,),
         treat=_plans,
-        refuted_by="a difference that stays if both optimizers are set alike",
+        refuted_by="a difference that remains when both optimizers have the same settings",
     ),
     Candidate(
         "round-trips",
-        title="an event waits for one answer after the other over the network",
-        limit="events a second of a connection: one over its round trips",
+        title="an event waits for one answer after another over the network",
+        limit="events per second of a connection: one divided by the time of its round trips",
         signature=(
             Sign("round_trips_per_event", "slower", least=2),
             Sign("response_us_mean", "over", least=1.1),
-            Sign(Seen("server_cpu_share_of_added_response", _added_by_cpu), "slower", most=0.5),
+            Sign(Derived("server_cpu_share_of_added_response", _added_by_cpu), "slower", most=0.5),
         ),
         treat=_together,
-        refuted_by="a difference that stays if an event waits for few answers",
+        refuted_by="a difference that remains when an event waits for few answers",
     ),
 )

@@ -1,22 +1,22 @@
-"""Candidates with signs that contend cannot treat; each has the reason."""
+"""Candidates whose signs contend knows and that it cannot treat, each with the reason."""
 
 from __future__ import annotations
 
 from contend.metrics import DISTURBANCES, Metric, Run, read
 from contend.why.candidate import Candidate, Sign, more_of
 
-_OTHERS = "it is the work of others, which contend does not stop; run it again without them"
+_OTHERS = "contend does not stop the work of others; run the experiment again without it"
 
 _READ_ROWS = "status.Handler_read_rnd_next_per_query"
 _WRITTEN_ROWS = "status.Handler_write_per_query"
 
 
 def _questions(run: Run) -> float | None:
-    """All questions for each measured query. contend's own questions before those are among them,
-    and are the same share on both sides."""
-    asked = (run.probes.get("status") or {}).get("Questions")
+    """Questions from all clients per measured query. They include contend's own before the
+    measurement, the same share on both sides."""
+    questions = (run.probes.get("status") or {}).get("Questions")
     measured = run.done.get("queries") if run.done else None
-    return asked / measured if asked and measured else None
+    return questions / measured if questions and measured else None
 
 
 def _stalled(run: Run) -> float | None:
@@ -32,94 +32,94 @@ def _bytes(run: Run) -> float | None:
     return None if came is None or went is None else (came + went) / run.done["queries"]
 
 
-_ASKED = Metric("questions_per_query", "Questions of all per query of ours", "", _questions)
-_STALL_SHARE = Metric("host_disk_stall_share", "Time that tasks waited for disks", "", _stalled)
-_DISK_BYTES = Metric("server_disk_bytes_per_query", "What the server reads and writes", "", _bytes)
+_ALL_QUERIES = Metric("questions_per_query", "All questions per measured query", "", _questions)
+_STALL_SHARE = Metric("host_disk_stall_share", "Share of time waiting for disks", "", _stalled)
+_DISK_BYTES = Metric("server_disk_bytes_per_query", "Disk bytes of the server", "", _bytes)
 _STEAL_SHARE = Metric("host_steal_share", "Stolen CPU time", "", DISTURBANCES["steal"])
 
 CANDIDATES = (
     Candidate(
         "bandwidth",
-        title="answers fill the network",
-        limit="queries a second: bytes that the network carries over bytes of an answer",
+        title="query results fill the network",
+        limit="queries per second: the network's bytes per second divided by the bytes of a result",
         signature=(
             Sign("status.Bytes_sent_per_query", "slower", least=8192),
             Sign("server_cpu_us_per_query", "over", most=1.1),
             Sign("response_us_mean", "over", least=1.1),
         ),
-        treat="shorter answers are other queries, which take less of everything else as well: "
-        "what went could not be told apart",
-        refuted_by="a difference that stays if answers are short",
+        treat="shorter results need different queries, which cost less of everything else too: "
+        "the effects could not be separated",
+        refuted_by="a difference that remains when results are short",
     ),
     Candidate(
         "superfluous-index",
-        title="rows are written into indexes that nobody asks by",
-        limit="rows a second: as many as all their indexes take",
+        title="rows are written to indexes that no query uses",
+        limit="rows per second: the rate at which all their indexes are written",
         signature=(
             Sign(_WRITTEN_ROWS, "slower", least=0.1),
             Sign("status.Innodb_buffer_pool_write_requests_per_query", "over", least=1.3),
         ),
-        treat="which index nobody asks by, contend does not know; as a step of `setup` that is "
-        "compared, an experiment tells what it costs",
-        refuted_by="a difference that stays if the index is dropped",
+        treat="contend does not know which index is unused; to measure its cost, compare dropping "
+        "it as a step of `setup`",
+        refuted_by="a difference that remains when the index is dropped",
     ),
     Candidate(
         "scan-beside",
-        title="others read whole tables of the server meanwhile (a backup, a badly written query)",
-        limit="queries a second: what is left of CPUs and caches",
+        title="other clients scan whole tables at the same time (a backup, a badly written query)",
+        limit="queries per second: the remaining CPU time and caches",
         signature=(
             *more_of(_READ_ROWS, 10, 3),
             Sign("status.Select_scan_per_query", "slower", most=0.2),
         ),
         treat=_OTHERS,
-        refuted_by="a difference that stays without them",
+        refuted_by="a difference that remains without that work",
     ),
     Candidate(
         "bulk-load-beside",
-        title="others write many rows to the server meanwhile",
-        limit="queries a second: what is left of CPUs, caches and disk",
+        title="other clients write many rows at the same time",
+        limit="queries per second: the remaining CPU time, caches and disk",
         signature=(
             *more_of(_WRITTEN_ROWS, 1, 3),
             Sign("status.Com_insert_per_query", "slower", most=0.2),
         ),
         treat=_OTHERS,
-        refuted_by="a difference that stays without them",
+        refuted_by="a difference that remains without that work",
     ),
     Candidate(
         "burst-beside",
-        title="others ask the server more meanwhile (a burst of load)",
-        limit="queries a second: what is left of CPUs, and of each lock",
-        signature=more_of(_ASKED, 1.3, 1.3),
+        title="other clients send more queries at the same time (a burst of load)",
+        limit="queries per second: the remaining time of the CPUs and of each lock",
+        signature=more_of(_ALL_QUERIES, 1.3, 1.3),
         treat=_OTHERS,
-        refuted_by="a difference that stays without them",
+        refuted_by="a difference that remains without that work",
     ),
     Candidate(
         "disk-beside",
-        title="others keep the disk busy meanwhile",
-        limit="reads and flushes a second: what is left of the disk",
+        title="other processes keep the disk busy at the same time",
+        limit="reads and flushes per second: the remaining time of the disk",
         signature=(*more_of(_STALL_SHARE, 0.1, 1.5), Sign(_DISK_BYTES, "over", most=1.2)),
-        treat="it is the work of other processes, which contend does not stop; run it without them",
-        refuted_by="a difference that stays without them",
+        treat=_OTHERS,
+        refuted_by="a difference that remains without that work",
     ),
     Candidate(
         "mitigations",
-        title="the kernel's mitigations make each system call and each switch dearer",
-        limit="queries a second: as many as system calls and switches allow",
+        title="the kernel's mitigations make system calls and context switches more costly",
+        limit="queries per second: the rate of system calls and switches",
         signature=(
             Sign("server_cpu_us_per_query", "over", least=1.05),
             Sign("client_cpu_us_per_query", "over", least=1.05),
             Sign("switches_per_query", "either", least=0.5),
             Sign("switches_per_query", "over", least=0.8, most=1.25),
         ),
-        treat="it takes a start of the host with another line of boot parameters (mitigations=off)",
-        refuted_by="a difference that stays without them",
+        treat="it needs a reboot of the host with a different boot parameter (mitigations=off)",
+        refuted_by="a difference that remains without mitigations",
     ),
     Candidate(
         "steal",
-        title="the hypervisor gives the CPUs to others",
-        limit="queries a second: what is left of the CPUs",
+        title="the hypervisor gives the CPUs to other guests",
+        limit="queries per second: the remaining CPU time",
         signature=(Sign(_STEAL_SHARE, "either", least=0.03),),
         treat="only the host of this virtual machine can give it more CPU time",
-        refuted_by="a difference that stays on a host of its own",
+        refuted_by="a difference that remains on a dedicated host",
     ),
 )

@@ -1,5 +1,5 @@
 """The buffer pool after each way of warming, the remaining disk reads, the time until the server is
-at full speed, and whether warming pays. It also treats the two questions that the study of warming
+at full speed, and whether warming pays. It also answers the two questions that the study of warming
 left open."""
 
 import math
@@ -26,7 +26,7 @@ PAGE = 16_384
 """Bytes of a page of InnoDB by default."""
 
 _STEADY = 3
-"""Intervals that have to be that fast on average, so that one lucky one is not enough."""
+"""Intervals that must be that fast on average; a single fast one is not enough."""
 
 _UNSURE_SHOWN = 4
 """Number of inconclusive ways in a sentence; a table has all of them."""
@@ -42,7 +42,7 @@ _ROWS = {
 
 
 def _with_warming_s(run: Run) -> float | None:
-    """The warming and the queries."""
+    """The time of the warming and the queries."""
     warming, queries = _WARMING.value(run), _SECONDS.value(run)
     return None if warming is None or queries is None else warming + queries
 
@@ -61,14 +61,13 @@ class Way:
     Args:
         seconds: of the run.
         reads: pages per query that were not in the buffer pool.
-        disk: bytes per query that came from the disk; the other bytes read were in the page cache
-            of the system.
+        disk: bytes per query from the disk; other bytes came from the system's page cache.
         resident: share of the tables that was in the pool when the run began.
         warming_s: duration of the warming.
         until_warm_s: warming and run until `WARM` of the warm throughput. None if a run ended
-            before; `not_warm` has the number of these runs.
-        gained_s: how much sooner all queries were answered than by a cold server, the warming
-            counted: a claim, whose interval holds together with all others.
+            before; `not_warm` is the number of these runs.
+        gained_s: time gained over a cold server until all queries were answered, warming
+            included: a claim, whose interval holds together with all others.
     """
 
     level: Level
@@ -84,7 +83,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class WaysInPlace:
-    """All ways in one place. `apart` has the time of one way less that of another, for `_PAIRS`:
+    """All ways in one place. `apart` has the difference in time of the ways of each of `_PAIRS`:
     claims too. `at` is any figure of the place."""
 
     at: Figure
@@ -130,7 +129,7 @@ def _place(
         return figure(metric, level, means_of_repeats(runs[level], metric.value), usual)
 
     def less(level: Level, other: Level, metric: Metric) -> Figure | None:
-        """How much less at a level, repeat by repeat."""
+        """The reduction at a level, repeat by repeat."""
         own, theirs = (_by_repeat(runs.get(one, ()), metric) for one in (level, other))
         values = [theirs[repeat] - own[repeat] for repeat in own if repeat in theirs]
         return figure(metric, level, values, of_claims)
@@ -189,19 +188,19 @@ def _look(evidence: Evidence) -> Explanation | None:
     if not places:
         return None
     lead = writer.say(
-        "Each way begins with a server that was restarted, with nothing of its files in the page "
-        "cache. What a query costs then is what it has to read. A list of pages was saved "
-        "beforehand: of its warming only the loading counts."
+        "Each way begins with a restarted server and none of its files in the page cache. The cost "
+        "of a query is then what it has to read. Lists of pages were saved beforehand, so only the "
+        "loading counts as their warming."
     )
-    of_each = [
-        [one for place in places if (one := said(writer, place)) is not None]
-        for said in (why_repeated, why_between, page_cache_share)
+    answers = [
+        [one for place in places if (one := answer(writer, place)) is not None]
+        for answer in (why_repeated, why_between, page_cache_share)
     ]
     return Explanation(
         lead,
         (
-            asked(writer, evidence.study.measured),
-            *(ReportText.joined(" ", said) if said else None for said in of_each),
+            searched_rows(writer, evidence.study.measured),
+            *(ReportText.joined(" ", texts) if texts else None for texts in answers),
             payoff(writer, places),
         ),
         _tables(writer, places),
@@ -211,7 +210,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     )
 
 
-def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> ReportText | None:
+def searched_rows(writer: SentenceWriter, runs: Iterable[RunRecord]) -> ReportText | None:
     """The rows that the study table's lookups use, which the study did not publish. None for other
     workloads."""
     found: dict[str, None] = {}
@@ -227,8 +226,8 @@ def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> ReportText | Non
         return None
     characters = " or ".join(map(str, sorted(lengths)))
     return writer.say(
-        "The lookups asked for {rows} (workload.order), by strings of {characters} characters "
-        "(data.string_length). The study says neither of its own.",
+        "The lookups searched for {rows} (workload.order), by strings of {characters} characters "
+        "(data.string_length). The study published neither.",
         rows="; or ".join(found),
         characters=characters,
     )
@@ -236,11 +235,11 @@ def asked(writer: SentenceWriter, runs: Iterable[RunRecord]) -> ReportText | Non
 
 def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> ReportText | None:
     """The first open question of the study."""
-    why = _why(writer, place, REPEATED, TOOL, "the same queries", "the counts of rows")
+    why = _why(writer, place, REPEATED, TOOL, "the same queries", "row counts")
     if why is None:
         return None
     return writer.say(
-        "Why are the same queries again faster than queries after the counts of rows"
+        "Why is repeating the same queries faster than queries after row counts"
         f"{place.where}? {{why}}",
         why=why,
         at=place.at,
@@ -248,17 +247,17 @@ def why_repeated(writer: SentenceWriter, place: WaysInPlace) -> ReportText | Non
 
 
 def why_between(writer: SentenceWriter, place: WaysInPlace) -> ReportText | None:
-    """The second: whether both together lie between the two."""
-    first = _why(writer, place, BOTH, TOOL, "counts and queries", "the counts alone")
+    """The second: whether counts and queries together lie between the two."""
+    first = _why(writer, place, BOTH, TOOL, "counts and queries", "counts alone")
     second = _why(writer, place, REPEATED, BOTH, "the same queries alone", "counts and queries")
     if first is None or second is None:
         return None
-    surely = all(_is_less(place.apart.get(pair)) for pair in ((REPEATED, BOTH), (BOTH, TOOL)))
-    lies = "lies between the two" if surely else "does not surely lie between the two here"
+    certain = all(_is_less(place.apart.get(pair)) for pair in ((REPEATED, BOTH), (BOTH, TOOL)))
+    lies = "is between the two" if certain else "is not certainly between the two here"
     seconds = place.ways[BOTH].seconds
     assert seconds is not None
     return writer.say(
-        f"And why does the second run after the counts lie between them{place.where}? It took "
+        f"Why is the second run after the counts between them{place.where}? It took "
         f"{{seconds}} s and {lies}. {{first}} {{second}}",
         seconds=seconds,
         first=first,
@@ -274,7 +273,7 @@ def _is_less(apart: Figure | None) -> bool:
 def _why(
     writer: SentenceWriter, place: WaysInPlace, fast: str, slow: str, fast_name: str, slow_name: str
 ) -> ReportText | None:
-    """Which of two ways reads more, and whether that goes with the time."""
+    """Which of two ways reads more, and whether that matches the time."""
     one, other = place.ways.get(fast), place.ways.get(slow)
     if one is None or other is None or one.seconds is None or other.seconds is None:
         return None
@@ -282,14 +281,16 @@ def _why(
     times = f"After {fast_name} the run took {{fast}} s, after {slow_name} {{slow}} s."
     apart = place.apart.get((fast, slow))
     if apart is not None and apart.estimate.high < 0:
-        return writer.say(f"{times} Here it is the other way round.", **figures)
+        return writer.say(f"{times} Here the order is reversed.", **figures)
     if not _is_less(apart):
-        times += " A difference is not certain here."
+        times += " No difference is certain here."
     reads = one.reads, other.reads
     if reads[0] is None or reads[1] is None:
         return writer.say(times, **figures)
     figures |= {"here": reads[0], "there": reads[1]}
-    missed = " A query missed {here} pages in the buffer pool there, and {there} here"
+    missed = (
+        " A query missed {here} pages in the buffer pool after the former, {there} after the latter"
+    )
     return writer.say(f"{times}{missed}{_reason(one, other, slow_name, figures)}", **figures)
 
 
@@ -297,11 +298,11 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
     here, there = figures["here"], figures["there"]
     if there.mean > here.mean * 1.1 + 0.001:
         return (
-            f": {slow_name} left pages in the pool that the queries do not ask for, and not all "
-            "that they ask for."
+            f": {slow_name} left pages in the pool that the queries do not use, and not all that "
+            "they use."
         )
     if here.mean > there.mean * 1.1 + 0.001:
-        return ": reads do not explain a difference that goes the other way."
+        return ": reads do not explain a difference in the opposite direction."
     # More of the pool's misses came from the disk; with O_DIRECT all of them do.
     if (
         fast.disk is None
@@ -309,12 +310,11 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
         or slow.disk.estimate.low - fast.disk.estimate.high < PAGE / 100
         or slow.disk.mean * here.mean <= 1.1 * (fast.disk.mean + 1) * there.mean
     ):
-        return ": reads do not tell them apart."
+        return ": reads do not distinguish them."
     figures |= {"fast_disk": fast.disk, "slow_disk": slow.disk}
     return (
-        ". But of the disk a query read {fast_disk} bytes there and {slow_disk} here: the rest was "
-        f"in the page cache of the system, which {slow_name} had not filled with what the queries "
-        "ask for."
+        ". But it read {fast_disk} and {slow_disk} bytes from the disk: the rest was in the "
+        f"system's page cache, which {slow_name} had not filled with the queries' pages."
     )
 
 
@@ -345,16 +345,15 @@ def page_cache_share(writer: SentenceWriter, place: WaysInPlace) -> ReportText |
     if most < 0.01:
         return None
     return writer.say(
-        f'Was part of "warm" the page cache\'s{place.where}? Of the pages that the queries missed '
-        "in the buffer pool, so many came from the page cache of the system and not from the disk: "
-        "{parts}.",
+        f'Was part of "warm" due to the page cache{place.where}? Share of pages missed in the '
+        "buffer pool that came from the system's page cache, not from the disk: {parts}.",
         parts=ReportText.joined("; ", parts),
         at=place.at,
     )
 
 
 def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> ReportText | None:
-    """Where the same queries were done sooner than on a cold server, the warming counted."""
+    """Where the same queries finished sooner than on a cold server, warming included."""
     sooner: list[ReportText] = []
     later: list[ReportText] = []
     unsure: list[ReportText] = []
@@ -365,26 +364,26 @@ def payoff(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> ReportText 
                 continue
             at = "{gained:cell}, " if gained.contrast.cell else ""
             more = "more" if gained.mean < 0 else "less"
-            words = f"{{level}} ({at}{{gained:size}} s {more})"
+            text = f"{{level}} ({at}{{gained:size}} s {more})"
             certain = later if gained.estimate.high < 0 else unsure
             (sooner if gained.estimate.low > 0 else certain).append(
-                writer.say(words, level=writer.level(level), gained=gained)
+                writer.say(text, level=writer.level(level), gained=gained)
             )
     parts = [
         writer.say(
-            f"The queries were done {word} with {{names}}.", names=ReportText.joined("; ", names)
+            f"The queries finished {word} with {{names}}.", names=ReportText.joined("; ", names)
         )
         for word, names in (("sooner", sooner), ("later", later))
         if names
     ]
     if unsure:
         rest = len(unsure) - _UNSURE_SHOWN
-        words = f"It is not certain of {{names}}{'; and {more} more' if rest > 0 else ''}."
+        text = f"Inconclusive: {{names}}{'; and {more} more' if rest > 0 else ''}."
         names = ReportText.joined("; ", unsure[:_UNSURE_SHOWN])
-        parts.append(writer.say(words, names=names, more=Constant(rest)))
+        parts.append(writer.say(text, names=names, more=Constant(rest)))
     if not parts:
         return None
-    question = ReportText("Does warming pay, its own time counted, against a cold server?")
+    question = ReportText("Does warming pay compared with a cold server, its own time included?")
     return ReportText.joined(" ", [question, *parts])
 
 
@@ -396,18 +395,18 @@ def _tables(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> list[Evide
         return (
             writer.level(way.level),
             *map(known, (way.seconds, way.reads, way.disk)),
-            writer.say("{it:percent} %", it=way.resident) if way.resident else "not looked at",
+            writer.say("{it:percent} %", it=way.resident) if way.resident else "not recorded",
             known(way.warming_s),
             "" if way.level == COLD else known(way.gained_s),
-            "not within the run" if way.not_warm else known(way.until_warm_s),
+            "not during the run" if way.not_warm else known(way.until_warm_s),
         )
 
     tables = [
         EvidenceTable(
-            writer.say("What each way leaves{comma}{at:cell}", at=place.at, comma=place.comma),
+            writer.say("Results of each way{comma}{at:cell}", at=place.at, comma=place.comma),
             (
                 *("", "queries, s", "pages read per query", "bytes from disk per query"),
-                *("resident at the begin", "warming, s", "gained in all, s"),
+                *("resident at start", "warming, s", "gained in total, s"),
                 f"until {WARM:.0%} of warm, s",
             ),
             tuple(row(way) for way in place.ways.values()),
@@ -417,7 +416,7 @@ def _tables(writer: SentenceWriter, places: Sequence[WaysInPlace]) -> list[Evide
     if len(places) > 1:
         levels = [level for level in places[0].ways if level != COLD]
         gains = EvidenceTable(
-            "Seconds gained over a cold server, the warming counted",
+            "Seconds gained over a cold server, warming included",
             ("", *map(writer.level, levels)),
             tuple(
                 (
@@ -442,8 +441,8 @@ def _curves(evidence: Evidence, place: WaysInPlace) -> Curves:
 
 CANDIDATE = Candidate(
     "buffer-pool-warmup",
-    title="What is in the buffer pool, and what is still read",
+    title="Contents of the buffer pool, and remaining reads",
     look=_look,
-    refuted_by="A way after which as many pages are read for a query as after another, and which "
-    "is slower all the same, has a cause that is not in the buffer pool.",
+    refuted_by="If one way is slower than another although its queries read as many pages, the "
+    "cause is not in the buffer pool.",
 )

@@ -16,8 +16,8 @@ from contend.why.explain import Evidence, Explanation
 FULL = 0.9
 """Share of the CPUs in use from which they count as full."""
 
-DEARER = 1.25
-"""A query whose CPU time grows by less than a quarter has not changed its nature."""
+COSTLIER = 1.25
+"""Growth of the CPU time per query below a quarter does not count."""
 
 NEIGHBOURS = 0.1
 """Share of the CPU time that others may take before they are a cause themselves."""
@@ -33,7 +33,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     if len(busy) < 2 or len(cost) < 2:
         return None
     table = evidence.table_of(
-        "What the clients cost (intervals after ±)",
+        "The cost of the clients (intervals after ±)",
         (
             ("CPUs busy", _BUSY, ""),
             ("server CPU per query, ms", _COST, "ms"),
@@ -55,9 +55,9 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> ReportText
     full = next((one for one in busy if one.mean >= FULL * cpus), None)
     if full is not None:
         return evidence.say(
-            "From {full:column} on there is no CPU time left: server and client together keep "
-            "{full} of {cpus} CPUs busy (n = {full:count}). Every client more waits for its turn, "
-            "and the time grows in proportion to their number.",
+            "From {full:column} on no CPU time is left: server and client together keep {full} of "
+            "{cpus} CPUs busy (n = {full:count}). Every additional client waits its turn, and the "
+            "time grows in proportion to their number.",
             full=full,
             cpus=Constant(cpus),
         )
@@ -65,12 +65,12 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> ReportText
     return evidence.say(
         "Server and client together keep at most {most} of {cpus} CPUs busy, at {most:column}"
         + (
-            ", and other processes of this machine used {others:.0f} % of the CPU time. So clients "
-            "wait for those too, and nothing is certain of what the server would do with CPUs of "
-            "its own: measure again when they are gone."
+            ". Other processes of this machine used {others:.0f} % of the CPU time, so clients "
+            "wait for those too. It is unknown what the server would do with CPUs of its own: "
+            "measure again without these processes."
             if others > NEIGHBOURS
-            else ": the CPUs are never full. What clients wait for is not CPU time: look for "
-            "locks, storage and the limits of connections."
+            else ": the CPUs are never full. Clients do not wait for CPU time: look for locks, "
+            "storage and connection limits."
         ),
         most=max(busy, key=lambda one: one.mean),
         cpus=Constant(cpus),
@@ -90,22 +90,21 @@ def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> ReportText | None
     if ratio is None:
         return None
     change = ratio.change
-    if change.verdict == "higher" and change.ratio >= DEARER:
+    if change.verdict == "higher" and change.ratio >= COSTLIER:
         verdict = (
-            ", {ratio:times} times as much: clients get into each other's way. Locks that are "
-            "waited for in a loop, caches that are too small for all, memory of another processor "
-            "and answers of the query cache that are missed because all clients ask at the same "
-            "time do that."
+            ", {ratio:times} times as much: clients get in each other's way. Possible causes are "
+            "spin locks, caches too small for all clients, memory of a different processor, and "
+            "query cache misses because all clients send the query at the same time."
         )
-    elif change.verdict == "lower" and 1 / change.ratio >= DEARER:
+    elif change.verdict == "lower" and 1 / change.ratio >= COSTLIER:
         verdict = (
-            ": less, since more of them are answered from what an earlier one left, such as the "
-            "query cache."
+            ": less, because earlier queries answer more of them, for example through the query "
+            "cache."
         )
     else:
         verdict = (
-            ": no difference that is certain and large. So clients do not get into each other's "
-            "way; they share what CPU time there is."
+            ": no difference that is certain and large. So clients do not get in each other's way; "
+            "they share the available CPU time."
         )
     return evidence.say(
         "A query costs the server {first:ms} ms of CPU time at {first:column} and {last:ms} ms at "
@@ -117,20 +116,20 @@ def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> ReportText | None
 
 
 def _placement(evidence: Evidence) -> ReportText:
-    """Whether the study's own answer, placement on memory nodes, can be the answer here."""
+    """Whether the study's answer, placement on memory nodes, can be the answer here too."""
     numa = evidence.study.meta.facts.get("numa") or {}
     nodes = numa.get("node_count")
     # A node without memory cannot host a server's.
     bare = sum(one.get("memory_bytes") == 0 for one in numa.get("nodes") or ())
     nodes = None if nodes is None else nodes - bare
     if nodes is None:
-        here = ". How many nodes this machine has is not known."
+        here = ". The number of nodes of this machine is unknown."
     elif nodes == 1:
         here = ". This machine has one node, so placement cannot be the cause here."
     else:
         here = ". This machine has {nodes} nodes, so try it: {how}."
     return evidence.say(
-        "On the study's machine with two memory nodes placement was the answer: with 64 clients "
+        "On the study's machine with two memory nodes, placement was the answer: with 64 clients "
         "16.3 s bound to one node, 27.2 s unbound, 28.7 s interleaved" + here,
         nodes=Constant(nodes or 0),
         how='--set \'server.wrap=["", "numactl --cpunodebind=0 --membind=0", '
@@ -142,7 +141,7 @@ CANDIDATE = Candidate(
     "concurrency",
     title="Why the time grows with the clients",
     look=_look,
-    refuted_by="Idle CPUs while clients wait would refute that CPU time is what is short. A query "
-    "that costs more CPU time with many clients, on a machine with one memory node and a server "
-    "without the query cache, would ask for another cause than these.",
+    refuted_by="Idle CPUs while clients wait would refute that CPU time is short. A query that "
+    "costs more CPU time with many clients, on a machine with one memory node and a server without "
+    "the query cache, would need a different explanation.",
 )

@@ -31,15 +31,15 @@ def _look(evidence: Evidence) -> Explanation | None:
     scanned = [one for one in read.get("Handler_read_rnd_next", ()) if one is not None]
     same_plan = (
         evidence.say(
-            "Rows that a statement reads by scans: {listed}. As far as these agree, the plans do, "
-            "and the difference in time is the engines' own.",
+            "Rows that a statement reads by scans: {listed}. Where these agree, the plans agree, "
+            "and the difference in time comes from the engines.",
             listed=", ".join(evidence.say("{it:level} {it}", it=one) for one in scanned),
         )
         if scanned
         else evidence.say("No statement of the list scans a table.")
     )
     table = EvidenceTable(
-        "What a statement of the list reads, on average (intervals after ±)",
+        "Mean reads of a statement of the list (intervals after ±)",
         ("per statement", *(evidence.writer.level(one) for one in levels if one is not None)),
         tuple(
             (f"{COUNTERS[name]} ({name})", *map(evidence.written, of_levels))
@@ -56,20 +56,20 @@ def _look(evidence: Evidence) -> Explanation | None:
 
 
 LEAD = (
-    "All engines were asked the same statements over the same rows. What differs is how they keep "
-    "them: MyISAM and Aria leave rows to the page cache of the system and keep only index pages "
-    "(Aria: rows too) in a cache of their own; InnoDB keeps rows inside the primary key, in its "
-    "buffer pool, and looks at each row's version before it answers."
+    "All engines ran the same statements over the same rows. They store rows differently: MyISAM "
+    "and Aria leave rows to the system's page cache and keep only index pages (Aria: rows too) in "
+    "a cache of their own. InnoDB keeps rows inside the primary key, in its buffer pool, and "
+    "checks each row's version before it answers."
 )
 BY_STATEMENT = (
-    'Which engine wins at which statement stands under "Each statement": a list may be shorter as '
-    "a whole although one of its statements is not."
+    '"Each statement" shows which engine wins at which statement: a list may take less time as a '
+    "whole although one of its statements takes more."
 )
 
 CANDIDATE = Candidate(
     "engines",
-    title="Why: the engines read the same rows along different ways",
+    title="Why: the engines read the same rows in different ways",
     look=_look,
-    refuted_by="Counters that differ by as much as the times do would say that the engines were "
-    "given different plans, and that statistics or indexes, not the engines, made the difference.",
+    refuted_by="Counters that differ as much as the times would show that the engines used "
+    "different plans, and that statistics or indexes made the difference, not the engines.",
 )

@@ -1,7 +1,7 @@
-"""Why the query cache helps or hurts: how often it answers, and how many wait for its one lock.
+"""Why the query cache helps or hurts: its hits, and the queries that wait for its one lock.
 
 SHOW GLOBAL STATUS before and after each run gives hits, answers stored and answers dropped for lack
-of memory. Samples of the process list show how many of the running queries wait for the lock.
+of memory. Samples of the process list show the share of running queries that wait for the lock.
 """
 
 from contend.metrics import FIXED, Metric, Run
@@ -9,7 +9,7 @@ from contend.why.candidate import Candidate
 from contend.why.explain import Evidence, Explanation, counted
 
 WAITS_MATTER = 0.1
-"""A share of the running queries: from a tenth on, the lock is a part of a query's time."""
+"""The share of the running queries from which on the lock is part of a query's time."""
 
 
 def _answered(run: Run) -> float | None:
@@ -33,24 +33,24 @@ def _look(evidence: Evidence) -> Explanation | None:
     )
     waiting = max(evidence.figures(_WAITING), key=lambda one: one.mean, default=None)
     if waiting is None:
-        waits = evidence.say("Whether queries waited for the lock was not seen.")
+        waits = evidence.say("It was not recorded whether queries waited for the lock.")
     else:
         waits = evidence.say(
-            "Of the running queries at most {waiting:share} waited for the lock ({waiting:at}): "
+            "At most {waiting:share} of the running queries waited for the lock ({waiting:at}): "
             + (
-                "there the lock is what clients queue for, and more CPUs make it worse."
+                "there clients queue for the lock, and more CPUs make it worse."
                 if waiting.mean >= WAITS_MATTER
-                else "at this load the lock is not what limits the server."
+                else "at this load the lock does not limit the server."
             ),
             waiting=waiting,
         )
     table = evidence.table_of(
-        "What the cache did (intervals after ±)",
+        "Work of the cache (intervals after ±)",
         (
             ("answered from it", _ANSWERED, "share"),
             ("waiting for its lock", _WAITING, "share"),
             ("answers stored per query", counted("Qcache_inserts"), ""),
-            ("thrown away for memory per query", counted("Qcache_lowmem_prunes"), ""),
+            ("answers dropped for lack of memory per query", counted("Qcache_lowmem_prunes"), ""),
         ),
     )
     return Explanation(
@@ -63,18 +63,17 @@ def _look(evidence: Evidence) -> Explanation | None:
 
 
 FOLLOWS = (
-    "Before a SELECT is parsed its text is looked up in the cache, under a lock that the whole "
-    "server shares; an answer that is stored takes it again, block by block. A write takes it to "
-    "throw away every answer that has to do with its table, whichever rows it changed. So the "
-    "cache pays if the same texts come again, answers are dear, writes are rare, and few ask at "
-    "the same time; in mode demand only statements with SQL_CACHE are stored."
+    "Before the server parses a SELECT, it looks up the text in the cache, under a lock that all "
+    "connections share. Storing an answer takes the lock again, block by block. A write takes it "
+    "to drop every answer that uses its table, whichever rows it changed. So the cache pays if the "
+    "same texts return, answers are costly, writes are rare, and few clients query at the same "
+    "time. In mode demand, only statements with SQL_CACHE are stored."
 )
 
 CANDIDATE = Candidate(
     "query-cache",
-    title="Why: one lock for all, and a write throws away every answer of its table",
+    title="Why: one lock for all, and a write drops every answer of its table",
     look=_look,
-    refuted_by="A gain in a cell in which the cache answered nothing would refute this, and so "
-    "would a loss in one in which hardly a query waited for the lock and hardly an answer was "
-    "stored.",
+    refuted_by="A gain in a cell where the cache answered nothing would refute this. So would a "
+    "loss in a cell where hardly any query waited for the lock and hardly any answer was stored.",
 )

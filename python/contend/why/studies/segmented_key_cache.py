@@ -1,9 +1,9 @@
-"""Why 32 locks behave like a few: a page lives in one segment, and every lookup visits the root.
+"""Why 32 locks behave like a few: a page is in one segment, and every lookup visits the root.
 
 information_schema.KEY_CACHES before and after each run gives the visits of each segment. The share
 of the most visited one limits the gain from segments. If only its lock queued, throughput could
-rise to 1/share of that behind a single lock. A model server counts the locks themselves too: how
-many visits waited, and how long they were held.
+rise to 1/share of that behind a single lock. A model server counts the locks themselves too: the
+visits that waited, and how long they were held.
 
 A request to the key cache is for one page of an index. For each point of `k IN (…)` the server
 walks down the key `k` from its root to a leaf. So an unexpected request count means that a table,
@@ -38,15 +38,15 @@ WARM_BELOW = 0.001
 """Key cache misses per query below which the cache counts as warm."""
 
 AGREES_WITHIN = 0.05
-"""One level more or less changes the requests by at least a fifth. Entries that are the last of
-their page, and the server's own requests, change them by about a hundredth."""
+"""One level more or less changes the requests by at least a fifth. Entries at the end of a page,
+and the server's own requests, change them by about a hundredth."""
 
 WALKS = 3
-"""Walks for a point, each with a request for each level: two to estimate how many rows it has, one
-to read them. The exceptions are the few points whose entry is the last of its page."""
+"""Walks per point, each with a request per level: two to estimate its number of rows, one to read
+them. The exceptions are the few points whose entry is the last of its page."""
 
 POINTS_BELOW = 200
-"""From this number of points on, a server estimates from statistics, and walks once for each
+"""From this number of points on, a server estimates from statistics and walks once per point
 (`eq_range_index_dive_limit`)."""
 
 DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
@@ -55,7 +55,7 @@ DECIDING_VARIABLES = ("eq_range_index_dive_limit", "myisam_block_size")
 _PAGE_BYTES = 1024
 _PAGE_HEAD_BYTES = 2
 _ENTRY_BYTES = 4 + 4
-"""The value of k and the row pointer that MAX_ROWS makes so short."""
+"""The value of k and the row pointer, which MAX_ROWS shortens."""
 _CHILD_BYTES = 3
 """A pointer to the page below: one per entry and one more."""
 
@@ -104,7 +104,7 @@ def _points(workload: Mapping[str, Any]) -> int:
 
 
 def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
-    """Requests expected for each point in these runs, if it is one figure and known."""
+    """Expected requests per point in these runs; None if unknown or not the same for all."""
     sizes = {known_rows(study, run) for run in runs if requests_per_point(run) is not None}
     rows = sizes.pop() if len(sizes) == 1 else None
     return None if rows is None else float(WALKS * levels_of(rows))
@@ -157,7 +157,7 @@ def _parts(
     level: Level,
     split: Mapping[int, Sequence[Mapping[str, float]]],
 ) -> tuple[tuple[str, Figure], ...]:
-    """The mean share of each segment, of the runs in which there are some, by their repeat."""
+    """The mean share of each segment, over the repeats of the runs that have segments."""
     names = dict.fromkeys(name for runs in split.values() for shares in runs for name in shares)
     study, found = evidence.study, []
     cell = study.roles.cell(table, None, level)
@@ -196,7 +196,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     visits = visits_of(evidence)
     if not visits:
         return None
-    said = (
+    paragraphs = (
         evidence.say(FOLLOWS),
         requests(evidence),
         _ceiling(evidence, visits),
@@ -207,7 +207,7 @@ def _look(evidence: Evidence) -> Explanation | None:
     lowest = min((one.ceiling for one in visits), key=lambda one: one.mean)
     return Explanation(
         _lead(evidence, visits[0]),
-        said,
+        paragraphs,
         (_table(evidence, visits), *_requests_table(evidence)),
         refuted_by=evidence.say(CANDIDATE.refuted_by, lowest=lowest),
         certain=evidence.is_certain,
@@ -221,10 +221,10 @@ def _lead(evidence: Evidence, first: Visits) -> ReportText:
     measured = f"{{gain:gain}} %{over}" if first.gain else "not known yet"
     where = " ({hottest:table})" if first.table else ""
     return evidence.say(
-        "Of {segments} segments, the most visited one takes {hottest:share} of all visits to the "
-        f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. However many "
-        "segments there are, the gain that they alone can bring ends at 1/share - 1 = "
-        f"{{ceiling:gain}} %; what was measured there is {measured}.",
+        "Among {segments} segments, the most visited one gets {hottest:share} of all visits to the "
+        f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. With any "
+        "number of segments, their gain alone is at most 1/share - 1 = {ceiling:gain} %. The "
+        f"measured gain is {measured}.",
         segments=Constant(len(first.shares)),
         even=Constant(100 / len(first.shares)),
         hottest=first.hottest,
@@ -236,27 +236,27 @@ def _lead(evidence: Evidence, first: Visits) -> ReportText:
 
 def requests(evidence: Evidence) -> ReportText | None:
     """The key cache requests per point, over all runs, and whether they match the depth of the
-    index. None if the runs did not ask for points."""
+    index. None if the runs did not look up points."""
     by_rows: dict[int | None, list[RunRecord]] = defaultdict(list)
     study, metric = evidence.study, metric_of(KEY_REQUESTS)
     for run in study.measured:
         if requests_per_point(run) is not None:
             by_rows[known_rows(study, run)].append(run)
-    said = []
+    sentences = []
     for rows, runs in by_rows.items():
         counted = over_repeats(study, runs, requests_per_point)
         if counted is not None:
             figure = evidence.as_figure(metric, {}, None, counted)
-            said.append(_as_expected(evidence, rows, figure))
-    return ReportText.joined(" ", said) if said else None
+            sentences.append(_as_expected(evidence, rows, figure))
+    return ReportText.joined(" ", sentences) if sentences else None
 
 
 def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> ReportText:
     made = "A point makes {counted} requests to the key cache (n = {counted:n})"
     if rows is None:
         return evidence.say(
-            f"{made}. How many to expect is only known of the study's own table, asked for fewer "
-            "than {below} points a query.",
+            f"{made}. The expected number is only known for the study's own table, with fewer than "
+            "{below} points per query.",
             counted=counted,
             below=Constant(POINTS_BELOW),
         )
@@ -264,21 +264,21 @@ def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Repor
     why = (
         "the key of {rows} rows has {levels} "
         f"level{'' if levels == 1 else 's'}, and the server walks down it {{walks}} times "
-        "for each point, twice to estimate how many rows it has and once to read them"
+        "per point, twice to estimate its number of rows and once to read them"
     )
     if abs(counted.mean / (WALKS * levels) - 1) <= AGREES_WITHIN:
-        words = (
-            f"{made}, and {{expected}} are expected of the study's table, or a few hundredths more "
+        text = (
+            f"{made}. For the study's table {{expected}} are expected, or a few hundredths more "
             f"for entries that end a page: {why}."
         )
     else:
-        words = (
-            f"{made}, but {{expected}} are expected of the study's table: {why}. So this is "
-            "another table, or another plan of the server, and what follows from the depth of the "
-            "study's does not hold here."
+        text = (
+            f"{made}, but for the study's table {{expected}} are expected: {why}. So the table or "
+            "the server's plan is different, and conclusions from the study's depth do not hold "
+            "here."
         )
     return evidence.say(
-        words,
+        text,
         counted=counted,
         rows=format_count(rows),
         expected=Constant(WALKS * levels),
@@ -289,7 +289,7 @@ def _as_expected(evidence: Evidence, rows: int | None, counted: Figure) -> Repor
 
 def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> ReportText:
     listed = (evidence.say("{it:percent}", it=one) for _, one in visits[0].shares[:_LISTED])
-    text = "The most visited segments have {listed} % of the visits."
+    text = "The most visited segments get {listed} % of the visits."
     # The ceiling is measured too: only a gain beyond its interval is above it.
     above = next(
         (
@@ -302,10 +302,10 @@ def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> ReportText:
     if above:
         text = (
             f"{text} In the table {{best:table}} the gain of {{best:gain}} % at {{best:column}} "
-            "lies above the ceiling: here the root page alone does not explain the curve."
+            "is above the ceiling: here the root page alone does not explain the curve."
         )
     else:
-        text = f"{text} No gain lies certainly above its ceiling."
+        text = f"{text} No gain is certainly above its ceiling."
     return evidence.say(text, listed=ReportText.joined(", ", listed), best=above)
 
 
@@ -324,9 +324,9 @@ def _waits(evidence: Evidence, first: Visits) -> ReportText | None:
     if len(known) < len(counted):
         return None
     return evidence.say(
-        "The server counted the visits to its locks that had to wait: {waits_before:share} of them "
-        "with {waits_before:level} and {waits_after:share} with {waits_after:level}, at "
-        "{best:column}. A visit holds a lock for {held_before} ns and {held_after} ns.",
+        "The server counted the visits to its locks that had to wait, at {best:column}: "
+        "{waits_before:share} with {waits_before:level} and {waits_after:share} with "
+        "{waits_after:level}. A visit holds a lock for {held_before} ns and {held_after} ns.",
         best=first.best,
         **known,
     )
@@ -336,25 +336,23 @@ def _warmth(evidence: Evidence) -> ReportText:
     found = evidence.figures("key_misses_per_query")
     if not found:
         return evidence.say(
-            "Key cache misses were not recorded, so it is not known whether the cache was warm."
+            "Key cache misses were not recorded, so it is unknown whether the cache was warm."
         )
     worst = max(found, key=lambda one: one.mean)
     if worst.mean == 0:
-        return evidence.say(
-            "The key cache was warm: not one key cache miss was counted in any run."
-        )
+        return evidence.say("The key cache was warm: no run counted a key cache miss.")
     where = "{worst:table}, {worst:level}" if evidence.study.roles.tables else "{worst:level}"
     text = f"at most {{worst}} key cache misses per query (n = {{worst:count}}, {where})"
     if worst.mean < WARM_BELOW:
         return evidence.say(f"The key cache was warm in every cell: {text}.", worst=worst)
     return evidence.say(
-        f"The key cache was not warm everywhere: {text}. There the disk or the page cache counts.",
+        f"The key cache was not warm everywhere: {text}. There, the disk or the page cache counts.",
         worst=worst,
     )
 
 
 def _switches(evidence: Evidence) -> ReportText | None:
-    """The explanation predicts fewer context switches at every level, as a whole. A certain
+    """The explanation predicts fewer context switches at every level, over all cells. A certain
     increase at any level refutes it."""
     study = evidence.study
     if study.roles.baseline is None:
@@ -366,13 +364,13 @@ def _switches(evidence: Evidence) -> ReportText | None:
     found = analysis.compared.wholes
     changes = [one.change for one in found]
     if not found or any(change.verdict is None for change in changes):
-        verdict = "which is not certain"
+        verdict = "which is inconclusive"
     elif any(change.low > 1 for change in changes):
-        verdict = "and that is certainly not so, which refutes it"
+        verdict = "which is certainly wrong and refutes it"
     elif all(change.high <= 1 for change in changes):
-        verdict = "and that is so"
+        verdict = "which holds"
     else:
-        verdict = "which is not certain"
+        verdict = "which is inconclusive"
     each = (
         evidence.say(
             "{verdict} by {it:size} with {it:level}"
@@ -384,7 +382,7 @@ def _switches(evidence: Evidence) -> ReportText | None:
         for one in found
     )
     return evidence.say(
-        "It expects {subject} to be lower, {verdict}: {found}.",
+        "It predicts that {subject} decrease, {verdict}: {found}.",
         subject=metric.subject,
         verdict=verdict,
         found=ReportText.joined("; ", each),
@@ -393,8 +391,8 @@ def _switches(evidence: Evidence) -> ReportText | None:
 
 def _table(evidence: Evidence, visits: Sequence[Visits]) -> EvidenceTable:
     return EvidenceTable(
-        "The ceiling that the most visited segment sets, beside the gain over all columns, and "
-        "what changed where it is most certain (intervals after ±)",
+        "The ceiling from the most visited segment, the gain over all columns, and the changes "
+        "where the gain is most certain (intervals after ±)",
         (
             *("table", "segments", "most visited", "ceiling, %", "gain, %", "at"),
             *("switches per query, off → split", "CPUs busy, off → split"),
@@ -447,8 +445,8 @@ def _requests_table(evidence: Evidence) -> Iterator[EvidenceTable]:
         )
     levels = ("all" if one is None else evidence.writer.level(one) for one in study.roles.levels)
     yield EvidenceTable(
-        "Requests to the key cache for each point, beside what the depth of the table's key lets "
-        "expect (intervals after ±)",
+        "Key cache requests per point, measured and expected from the depth of the table's key "
+        "(intervals after ±)",
         ("table", *levels, "expected"),
         tuple(rows),
     )
@@ -457,19 +455,19 @@ def _requests_table(evidence: Evidence) -> Iterator[EvidenceTable]:
 _COMPARED = "server.options.key_cache_segments"
 
 FOLLOWS = (
-    "MyISAM finds a row by walking down the B-tree of its index, and asks the key cache for each "
-    "page on the way, under a lock. The segments divide that lock, but a page always belongs to "
-    "the same segment, chosen by its file and position. Every walk begins at the root page, so the "
-    "segment that holds it is visited by every lookup, and the pages just below it draw most of "
-    "the rest to a few more. Other segments stand nearly idle, and adding more of them does not "
-    "divide the visits to the root."
+    "MyISAM finds a row by walking down the B-tree of its index. It requests each page on the way "
+    "from the key cache, under a lock. The segments divide that lock, but a page always belongs to "
+    "the same segment, chosen by its file and position. Every walk begins at the root page, so "
+    "every lookup visits its segment. The pages just below the root draw most other visits to a "
+    "few more segments. The rest are nearly idle, and more of them do not divide the visits to the "
+    "root."
 )
 
 CANDIDATE = Candidate(
     "segmented-key-cache",
-    title="Why: every lookup visits the root page, and that lives in one segment",
+    title="Why: every lookup visits the root page, which is in one segment",
     look=_look,
-    refuted_by="A gain certainly above {lowest:plain} % would refute this, and so would a gain "
-    "that stays when the same queries are spread over many tables, each with a root page of its "
-    "own, or one that comes without fewer context switches per query.",
+    refuted_by="A gain certainly above {lowest:plain} % would refute this. So would a gain that "
+    "remains when the same queries are spread over many tables, each with its own root page, or "
+    "one without fewer context switches per query.",
 )

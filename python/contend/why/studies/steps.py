@@ -15,13 +15,13 @@ from contend.why.candidate import Candidate
 from contend.why.explain import Axis, Evidence, EvidenceTable, Explanation, StepBars
 
 LATE = "line-late"
-"""Marks a run whose servers, or whose client, were farther apart than requested."""
+"""Warning of a run whose servers or client were farther apart than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """The gain of one step at one place, or of all together. `figure` only names its place if a
-    delay line `was_late` there."""
+    """The gain of one step at one place, or of all together. If a delay line `was_late` there,
+    `figure` only names the place."""
 
     figure: Figure
     is_whole: bool
@@ -50,8 +50,8 @@ def _gain(
     *,
     is_whole: bool,
 ) -> _Gain | None:
-    """How much more one level has than another, as a share, over the repeats that have both; None
-    if there are none."""
+    """The gain of the second level over the first, as a share, over the repeats that have both;
+    None without any."""
     study, metric = evidence.study, evidence.first.metric
     before, after = (study.roles.cell(table, column, level) for level in step)
     in_common = study.blocks_in_common(before, after).values()
@@ -105,15 +105,15 @@ def _look(evidence: Evidence) -> Explanation | None:
             if known:
                 charts.append(StepBars(roles.cell(table, column, None), known))
         if rows:
-            caption = f"What each step gains over the one before it, in percent{place}"
+            caption = f"Gain of each step over the one before it, in percent{place}"
             tables.append(EvidenceTable(caption, heads, tuple(rows)))
     lead = say(
         "The levels are steps: each has all that the one before it has, and one thing more. The "
-        "table says what each step gains over the one before it, and what all gain together."
+        "table shows the gain of each step over the one before it, and of all together."
     )
     late = say(
-        "A delay line was late in some of the runs, so the servers were farther apart than asked: "
-        "the steps from or to such a cell have no figure."
+        "A delay line was late in some of the runs, so the servers were farther apart than "
+        "requested: the steps from or to such a cell have no figure."
     )
     return Explanation(
         lead,
@@ -130,5 +130,5 @@ CANDIDATE = Candidate(
     "steps",
     title="Step by step",
     look=_look,
-    refuted_by="A step whose interval holds 0 has not been shown to gain anything.",
+    refuted_by="A step whose interval contains 0 has no proven gain.",
 )
