@@ -1,4 +1,4 @@
-"""Rules of the repository that no linter knows: banned calls, file sizes, words, versions, licences."""
+"""Rules of the repository that no linter knows: banned calls, sizes, words, versions, licences."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class StatementPlan:
     why_not: str | None
 
     def differs(self, other: StatementPlan) -> bool:
-        """Whether both are known and another."""
+        """Whether both are known and not the same."""
         kinds = [[step.kind for step in one.steps] for one in (self, other)]
         return all(kinds) and kinds[0] != kinds[1]
 

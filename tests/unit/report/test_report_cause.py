@@ -35,8 +35,8 @@ def test_the_hottest_share_and_its_ceiling(study_report: Report) -> None:
     table, _requests = cause.tables
     assert len(table.rows) == 6
     assert table.rows[0][:2] == ("10 points", "32")
-    assert any("26, 17, 13, 12, 10, 8 %" in text for text in cause.paragraphs)
-    assert any("No gain lies certainly above" in text for text in cause.paragraphs)
+    assert any("26, 17, 13, 12, 10, 8 %" in text for text in cause.more)
+    assert any("No gain lies certainly above" in text for text in cause.more)
     assert [chart.id for chart in cause.charts] == [
         "segments-10-points",
         "segments-50-points",
@@ -69,8 +69,10 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
     (whole,) = report.compared[0].rows
     assert row[4] == gain_text(whole.change) and row[4].startswith("+12 ")
     assert row[5] == "8 connections"
-    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[2]
-    assert cause.refutation.startswith("A gain certainly above +67 % would refute this")
+    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.more[2]
+    assert cause.more[-1].startswith(
+        "What would refute it. A gain certainly above +67 % would refute this"
+    )
 
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
@@ -137,7 +139,7 @@ def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
 
     cause = study_with(tmp_path, half).cause
     assert cause is not None
-    assert any("lies above the ceiling" in text for text in cause.paragraphs)
+    assert any("lies above the ceiling" in text for text in cause.more)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +156,13 @@ def test_warmth_is_what_was_counted(tmp_path: Path, reads: int, said: str) -> No
 
     cause = study_with(tmp_path, read).cause
     assert cause is not None
-    assert any(said in text for text in cause.paragraphs)
+    assert any(said in text for text in cause.more)
 
 
 def test_unknown_misses_are_not_called_warm(tmp_path: Path) -> None:
     cause = study_with(tmp_path, lambda record: probed(record, status={})).cause
     assert cause is not None
-    assert any("were not recorded" in text for text in cause.paragraphs)
+    assert any("were not recorded" in text for text in cause.more)
 
 
 @pytest.mark.parametrize("rows", [None, [], [{"segment": None, "read_requests": 5}]])
@@ -180,7 +182,7 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
     report = study_with(tmp_path, of_model)
     cause = report.cause
     assert cause is not None
-    said = " ".join(cause.paragraphs)
+    said = " ".join(cause.more)
     assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
     assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
 

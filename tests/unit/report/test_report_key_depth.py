@@ -31,7 +31,7 @@ def report_of(
 
 def sentence_of(report: Report) -> str:
     assert report.cause is not None
-    return next((text for text in report.cause.paragraphs if text.startswith("A point")), "")
+    return next((text for text in report.cause.more if text.startswith("A point")), "")
 
 
 def with_requests(factor: float) -> Callable[[RunRecord], RunRecord]:

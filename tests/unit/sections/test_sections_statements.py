@@ -136,7 +136,7 @@ class TestShape:
     def test_why(self, sweep: Report) -> None:
         assert sweep.cause is not None
         assert "From 8 connections on there is no CPU time left" in sweep.cause.lead
-        assert any("one node" in text for text in sweep.cause.paragraphs)
+        assert any("one node" in text for text in sweep.cause.more)
 
     def test_cpus_that_are_never_full_point_elsewhere_unless_others_used_them(
         self, tmp_path: Path
@@ -164,7 +164,7 @@ class TestShape:
         facts = {**FACTS, "numa": {"node_count": 2}}
         cause = report_of(write_closed(tmp_path, SWEEP, facts=facts)).cause
         assert cause is not None
-        assert "numactl --cpunodebind=0" in cause.paragraphs[1]
+        assert "numactl --cpunodebind=0" in cause.more[1]
 
     def test_without_published_figures_a_comparison_has_none(self, engines: Report) -> None:
         assert engines.found("shapes") is None
@@ -194,7 +194,7 @@ class TestQueryCacheWords:
         cause = report_of(write_closed(tmp_path, text, change=cached)).cause
         assert cause is not None
         assert "60.0 %" in cause.lead
-        assert any("40.0 %" in text and "8 connections" in text for text in cause.paragraphs)
+        assert any("40.0 %" in text and "8 connections" in text for text in cause.more)
         assert cause.tables[0].rows[0][3].startswith("60.0 %")
 
     def test_a_server_without_one_has_no_such_cause(self, tmp_path: Path) -> None:

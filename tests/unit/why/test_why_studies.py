@@ -11,12 +11,13 @@ import pytest
 from closed_run import SWEEP, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
-from contend.experiment import Factor, Roles
+from contend.experiment import Factor, Roles, Words
 from contend.experiment.keys import CAUSES as NAMES_IN_FILES
 from contend.findings import Constant, ReportText
 from contend.report import Report, build
-from contend.report.model import Answer, CauseText
-from contend.report.why import Writer
+from contend.report.model import Answer
+from contend.sections.model import Shown
+from contend.sections.naming import Naming
 from contend.sections.words import estimate_text
 from contend.stats import Estimate
 from contend.store import RunFolder, RunRecord
@@ -32,7 +33,7 @@ def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
         return build(folder, metrics)
 
 
-def cause_of(path: Path) -> CauseText:
+def cause_of(path: Path) -> Shown:
     cause = report_of(path).cause
     assert cause is not None
     return cause
@@ -114,7 +115,7 @@ def test_fewer_switches_are_expected_at_every_level(
 ) -> None:
     (said,) = [
         one
-        for one in cause_of(segmented(tmp_path, of_switches(factor))).paragraphs
+        for one in cause_of(segmented(tmp_path, of_switches(factor))).more
         if one.startswith("It expects the context switches")
     ]
     assert verdict in said and said.endswith("with 64.")
@@ -138,7 +139,7 @@ def test_a_query_that_gets_dearer_among_many_is_told(
         server = {**record.done["server"], "cpu_us": cpu_us}
         return replace(record, done={**record.done, "server": server})
 
-    assert says in cause_of(write_closed(tmp_path, SWEEP, change=dearer)).paragraphs[0]
+    assert says in cause_of(write_closed(tmp_path, SWEEP, change=dearer)).more[0]
 
 
 def steps(path: Path, levels: str, change: Change | None = None) -> Path:
@@ -148,7 +149,7 @@ def steps(path: Path, levels: str, change: Change | None = None) -> Path:
 
 def test_each_step_stands_beside_the_one_before_it(tmp_path: Path) -> None:
     cause = cause_of(steps(tmp_path, "[0, 32, 64]"))
-    assert cause.is_answer
+    assert cause.is_open
     (table,) = cause.tables
     assert table.columns[-1] == "gain"
     first, second, whole = ([row[-2], row[-1]] for row in table.rows)
@@ -173,7 +174,7 @@ def test_a_cell_whose_delay_line_was_late_gives_no_step_a_verdict(tmp_path: Path
     first, second, whole = (row[-1] for row in cause.tables[0].rows)
     assert first.startswith("+4")
     assert second == whole == "the delay line was late"
-    assert any("farther apart than asked" in one for one in cause.paragraphs)
+    assert any("farther apart than asked" in one for one in cause.more)
     (chart,) = cause.charts
     assert [one["step"] for one in chart.spec["data"]["values"]] == ["32"]
 
@@ -197,7 +198,7 @@ def test_what_is_said_has_no_place_for_a_bare_number(much: Any) -> None:
 
 
 def test_a_study_has_no_place_for_a_bare_number_either() -> None:
-    writer = Writer(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), str)
+    writer = Naming(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), Words())
     anything: Any = 3.0
     with pytest.raises(TypeError, match="and not a finding"):
         writer.say("It is {much} faster.", much=anything)
