@@ -142,6 +142,15 @@ def test_rust_calls_nothing_banned(pattern: str, rooms: set[str], instead: str) 
     assert not wrong, f"{instead}:\n" + "\n".join(wrong)
 
 
+def test_a_number_goes_round_the_guard_of_report_text_only_where_figures_are_formatted() -> None:
+    around = {
+        str(path.relative_to(PYTHON_ROOT))
+        for path in PYTHON_ROOT.rglob("*.py")
+        if re.search(r"\b(ReportText|cls)\.written\(", path.read_text())
+    }
+    assert around == {"findings/report_text.py", "sections/naming.py", "sections/words.py"}
+
+
 @pytest.mark.parametrize(("pattern", "rooms", "instead"), BANNED_IN_PYTHON)
 def test_python_calls_nothing_banned(pattern: str, rooms: set[str] | None, instead: str) -> None:
     wrong = []

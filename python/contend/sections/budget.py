@@ -40,14 +40,13 @@ from contend.sections.looks import (
     effect_of,
     failed_sentences,
     head_of,
-    known_text,
     looked,
     side_by_side,
     speed_of,
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import estimate_text, figure_json, significant
+from contend.sections.words import estimate_text, figure_json, known_text, significant
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 

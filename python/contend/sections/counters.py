@@ -21,8 +21,8 @@ from contend.findings import UNITS_MIN, Constant, ReportText, Study, pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics.counters import SOURCES, CounterSource, is_guise, is_name
+from contend.sections.looks import context_of
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.naming import Naming
 from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import discover, finite, pair_counts, picked_change
 from contend.store import RunRecord
@@ -271,18 +271,17 @@ def _notes(found: CounterList) -> str:
     return " ".join(notes)
 
 
-def _table(
-    study: Study, naming: Naming, level: Level, baseline: Level, of_level: list[CounterDifference]
-) -> TextTable:
+def _table(inputs: Inputs, level: Level, of_level: list[CounterDifference]) -> TextTable:
     """One row per counter, where it differs most certainly; the first rows are the largest."""
+    roles, naming, path = inputs.study.roles, inputs.naming, inputs.compared_path
     places: dict[str, list[CounterDifference]] = {}
     for one in of_level:
         places.setdefault(one.finding.metric.name, []).append(one)
-    contexts = len(study.roles.table_contexts()) * len(study.roles.column_levels)
+    contexts = len(roles.table_contexts()) * len(roles.column_levels)
     rows = []
     for differences in list(places.values())[:LISTED]:
         first = differences[0]
-        where = cell_phrase(_context(study, first)) or "all"
+        where = cell_phrase(context_of(first.finding, path)) or "all"
         row = [
             first.finding.metric.title + (" (by the clock)" if first.by_rate else ""),
             *([where, f"{len(differences)} of {contexts}"] if contexts > 1 else []),
@@ -293,10 +292,10 @@ def _table(
         rows.append(tuple(row))
     more = len(places) - len(rows)
     at = ("at", "in cells") if contexts > 1 else ()
-    caption = f"{naming.level(level)} against {naming.level(baseline)}, the most certain first"
+    caption = f"{naming.level(level)} against {naming.baseline}, the most certain first"
     if more > 0:
         caption += f" ({more} more in `contend show --json`)"
-    heads = (str(naming.level(baseline)), str(naming.level(level)))
+    heads = (str(naming.baseline), str(naming.level(level)))
     return TextTable(caption, ("counter", *at, *heads, "change"), tuple(rows))
 
 
@@ -310,12 +309,6 @@ def change_text(one: CounterDifference) -> ReportText:
     return ReportText("{} % (n = {})", gain_text(change), Constant(change.n))
 
 
-def _context(study: Study, one: CounterDifference) -> dict[str, Level]:
-    compared = study.roles.compared
-    assert compared is not None
-    return {path: value for path, value in one.finding.cell.items() if path != compared.path}
-
-
 _TITLE = "Other differences"
 
 
@@ -323,12 +316,9 @@ def _show(found: CounterList, inputs: Inputs) -> Shown | None:
     """None if the repeats are too few to separate any difference from chance."""
     if found.units < UNITS_MIN:
         return None
-    study, naming = inputs.study, inputs.naming
-    baseline = study.roles.baseline
-    assert baseline is not None
     tables = (
-        _table(study, naming, level, baseline, of_level)
-        for level in study.roles.others
+        _table(inputs, level, of_level)
+        for level in inputs.study.roles.others
         if (of_level := found.of(level))
     )
     notes = _notes(found)

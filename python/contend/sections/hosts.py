@@ -16,7 +16,14 @@ from contend.findings import CellFigures, Study, over_repeats
 from contend.metrics.outcome import HostFigures
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text, significant
+from contend.sections.words import (
+    UNKNOWN,
+    cell_phrase,
+    estimate_text,
+    known_text,
+    share_text,
+    significant,
+)
 from contend.stats import Estimate
 from contend.store import RunRecord
 
@@ -137,8 +144,8 @@ def _row(
         str(len(of_run) - len(there)),
         str(sum(map(_is_limited, there))),
         f"{max(map(_thread_share, there)):.0%}" if there else UNKNOWN,
-        _text(mean(lambda _, host: _per_query(host)), estimate_text),
-        _text(mean(_share_of_events), share_text),
+        known_text(mean(lambda _, host: _per_query(host)), estimate_text, UNKNOWN),
+        known_text(mean(_share_of_events), share_text, UNKNOWN),
         _worst(there, _lag_p99_us) or _NONE,
         f"{significant(moved.us, 2)} ±{significant(moved.error_us, 2)}" if moved else UNKNOWN,
         _worst(there, _wall_ms) or UNKNOWN,
@@ -236,10 +243,6 @@ def _in_order(name: str) -> tuple[str, int]:
     """`host#10` comes after `host#9`."""
     head, _, number = name.partition("#")
     return head, int(number) if number.isdigit() else 0
-
-
-def _text(estimate: Estimate | None, how: Callable[[Estimate], str]) -> str:
-    return UNKNOWN if estimate is None else how(estimate)
 
 
 SECTION = Section("hosts", TITLE, _read, lambda shown, _inputs: shown)

@@ -7,7 +7,7 @@ diagnostic pass, and no measured run includes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from contend.sections.looks import (
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import estimate_text, figure_json, ratio_text
+from contend.sections.words import estimate_text, figure_json, known_text, ratio_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -192,40 +192,26 @@ def _table(group: Sequence[LocksOfCell], compared: str | None) -> TextTable:
     where = with_cell(context_of(group[0], compared))
     names = list(dict.fromkeys(name for one in group for name in one.waits_us))
     heads = [head_of(one, compared) for one in group]
+    by_lock = [figures for one in group for figures in (one.waits_us, one.counts)]
     rows = [
-        (
-            name,
-            *(_text(figures.get(name)) for one in group for figures in (one.waits_us, one.counts)),
-        )
+        (name, *(known_text(figures.get(name), unknown="") for figures in by_lock))
         for name in names
+    ]
+    # The second column of each level is empty.
+    rows += [
+        (label, *(text for one in group for text in (known_text(getattr(one, name), how, ""), "")))
+        for label, name, how in (
+            ("queries/s, counting", "qps", estimate_text),
+            ("queries/s, not counting", "plain_qps", estimate_text),
+            ("gain, counting", "gain", ratio_text),
+            ("gain, not counting", "plain_gain", ratio_text),
+        )
     ]
     return TextTable(
         f"Microseconds per query{where}, and how often a query takes the lock (intervals after ±)",
         ("lock", *(column for head in heads for column in (head, f"{head}, times"))),
-        (
-            *rows,
-            ("queries per second, counting", *_apart(_text(one.qps) for one in group)),
-            ("queries per second, not counting", *_apart(_text(one.plain_qps) for one in group)),
-            ("gain over the baseline, counting", *_apart(_percent(one.gain) for one in group)),
-            (
-                "gain over the baseline, not counting",
-                *_apart(_percent(one.plain_gain) for one in group),
-            ),
-        ),
+        tuple(rows),
     )
-
-
-def _apart(cells: Iterable[str]) -> list[str]:
-    """Nothing in the second column of each level."""
-    return [text for cell in cells for text in (cell, "")]
-
-
-def _text(one: Estimate | None) -> str:
-    return "" if one is None else str(estimate_text(one))
-
-
-def _percent(ratio: Estimate | None) -> str:
-    return "" if ratio is None else ratio_text(ratio)
 
 
 def _json(found: LooksFound[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:

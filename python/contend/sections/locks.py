@@ -15,7 +15,7 @@ from contend.findings import ReportText, Study, cell_figures, over_repeats
 from contend.metrics import Run, metric_of
 from contend.metrics.probed import SegmentLock
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text
+from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, known_text, share_text
 from contend.stats import Estimate
 
 _LISTED = 6
@@ -87,9 +87,9 @@ def _cells(figures: Sequence[tuple[Cell, Figures]]) -> TextTable:
         rows=tuple(
             (
                 cell_phrase(cell) or "all",
-                _text(one.get("lock_wait_share"), share_text),
-                _text(one.get("lock_held_ns"), estimate_text),
-                _text(one.get("lock_held_share"), share_text),
+                known_text(one.get("lock_wait_share"), share_text, UNKNOWN),
+                known_text(one.get("lock_held_ns"), estimate_text, UNKNOWN),
+                known_text(one.get("lock_held_share"), share_text, UNKNOWN),
             )
             for cell, one in figures
         ),
@@ -114,8 +114,8 @@ def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
             row = (
                 str(index + 1),
                 share_text(shares),
-                _text(waits, share_text),
-                _text(held, estimate_text),
+                known_text(waits, share_text, UNKNOWN),
+                known_text(held, estimate_text, UNKNOWN),
             )
             rows.append((shares.mean, row))
     rows.sort(key=lambda one: -one[0])
@@ -155,10 +155,6 @@ def _segments(run: Run) -> Sequence[SegmentLock]:
 
 def _count(run: Run) -> int:
     return len(_segments(run))
-
-
-def _text(estimate: Estimate | None, how: Callable[[Estimate], str]) -> str:
-    return UNKNOWN if estimate is None else how(estimate)
 
 
 SECTION = Section("model_locks", "Locks of the servers", _read, lambda shown, _inputs: shown)

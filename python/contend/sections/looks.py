@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from contend.experiment import CellKey, Level, cell_key, same_level
 from contend.sections.model import Inputs, TextTable
-from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
+from contend.sections.words import cell_phrase, figure_json, ratio_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -147,10 +147,6 @@ def side_by_side(
     return TextTable(
         caption, (corner, *heads), tuple((name, *map(text, group)) for name, text in rows)
     )
-
-
-def known_text(one: Estimate | None) -> str:
-    return "not known" if one is None else str(estimate_text(one))
 
 
 class Costly(OfCell, Protocol):

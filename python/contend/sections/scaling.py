@@ -32,7 +32,6 @@ from contend.sections.words import (
     estimate_text,
     level_label,
     level_phrase,
-    low_end_text,
     measured_range_text,
 )
 from contend.stats import FIT_COLUMNS_MIN, FIT_UNITS_MIN, Estimate, UslFit, finite, fit_usl
@@ -191,9 +190,6 @@ def _peak(sweep: Sweep, fit: UslFit) -> ReportText:
     last = sweep.connections[-1]
     if fit.peak.low > last:
         return ReportText("and no peak up to {}", level_phrase(CONNECTIONS, last))
-    if fit.peak.mean > last:
-        template = "and whether it peaks up to {} is not certain (not below {})"
-        return ReportText(template, level_phrase(CONNECTIONS, last), low_end_text(fit.peak))
     return ReportText("and its peak at {}", measured_range_text(fit.peak, last))
 
 

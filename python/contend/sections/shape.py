@@ -235,18 +235,18 @@ def _most_done(
     begin = ReportText("With {}, the", with_) if with_ else "The"
     at_first, last = level_phrase(path, first), known[-1]
     if best[1].low <= 1:
-        template = "{} server has its highest throughput at {}: no gain from more is certain"
+        template = "{} throughput does not certainly grow beyond {}"
         text = ReportText(template, begin, at_first)
     else:
         # The first that is not certainly below the best.
         near = next(one for one in known if one[1].high >= best[1].low)
-        template = "{} server answers {} times as many queries per second at {} as at {}{}"
+        template = "{} throughput is {} times as high at {} as at {}{}"
         beyond = ", and no growth beyond is certain" if near[0] != last[0] else ""
         times = times_text(near[1])
         text = ReportText(template, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
         times = times_text(last[1])
-        text = ReportText("{}; at {} only {} times", text, level_phrase(path, last[0]), times)
+        text = ReportText("{}; at {} it is only {} times", text, level_phrase(path, last[0]), times)
     return ReportText("{}.", text)
 
 

@@ -22,14 +22,13 @@ from contend.sections.looks import (
     cost_rows,
     effect_of,
     failed_sentences,
-    known_text,
     looked,
     side_by_side,
     speed_of,
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import figure_json
+from contend.sections.words import figure_json, known_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -142,8 +141,8 @@ SEEN = {
     "slept": "went to sleep, times",
     "asleep_us": "asleep, us",
     "woken_us": "from being woken to running, us",
-    "by_holder": "asleep for a preempted thread, times",
-    "by_holder_us": "asleep while that thread was off its CPU, us",
+    "by_holder": "waited for a preempted thread, times",
+    "by_holder_us": "waited while that thread was off its CPU, us",
 }
 """Reported values per query, by the name of the figure."""
 
@@ -188,8 +187,8 @@ _TITLE = "Preempted threads"
 _LEAD = (
     "From the kernel's trace of each switch (sched_switch, sched_waking), in half of the rounds of "
     "a separate block. Preempted: taken off its CPU although it could have continued. A thread "
-    "sleeps for a preempted one if that one woke it and was off its CPU in the meantime. The "
-    "preempted thread may have taken the lock only later, so this is an upper bound."
+    "counts as waiting for a preempted one if that one woke it and was off its CPU in the "
+    "meantime. The preempted thread may have taken the lock only later, so this is an upper bound."
 )
 
 
@@ -205,7 +204,7 @@ def _notable(one: SwitchesOfCell) -> str:
     if one.held_share >= HELD_SHARE:
         sentences.append(
             f"Lock holders are preempted{at}: for up to {one.held_share * 100:.0f} % of the "
-            "response time, a query sleeps for a thread that is itself off its CPU."
+            "response time, a query waits for a thread that is itself off its CPU."
         )
     if one.lost:
         sentences.append(

@@ -17,7 +17,7 @@ from contend.metrics import metric_of
 from contend.metrics.read import kinds
 from contend.metrics.tpcc import is_tpcc, waits_percent
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import cell_phrase, estimate_text, share_text, significant
+from contend.sections.words import cell_phrase, known_text, share_text, significant
 from contend.stats import Estimate
 from contend.store import RunRecord
 
@@ -96,12 +96,11 @@ def _costs(study: Study, found: Found, *, has_waits: bool) -> TextTable:
     for phrase, (cell, figures) in found.items():
         runs = study.runs_of(cell)
         begun = sum(_all(run) for run in runs)
-        row = [phrase, _text(figures.get(_FIGURES[0]))]
+        row = [phrase, known_text(figures.get(_FIGURES[0]))]
         if has_waits:
-            efficiency = figures.get("tpcc_efficiency")
-            row.append("not known" if efficiency is None else share_text(efficiency))
+            row.append(known_text(figures.get("tpcc_efficiency"), share_text))
         row += [
-            *(_text(figures.get(name)) for name in _FIGURES[1:3]),
+            *(known_text(figures.get(name)) for name in _FIGURES[1:3]),
             _percent(_sum(runs, "rolled_back"), _count(runs, "new_order")),
             _percent(_sum(runs, "retries"), begun),
             _percent(_sum(runs, "failed"), begun),
@@ -176,10 +175,6 @@ def mix_texts(events: Mapping[str, int]) -> list[str]:
 
 def _time(name: str, end: str) -> str:
     return f"event.{name}.response_us_{end}"
-
-
-def _text(figure: Estimate | None) -> str:
-    return "not known" if figure is None else estimate_text(figure)
 
 
 def _percent(part: int, whole: int) -> str:

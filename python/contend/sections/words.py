@@ -256,10 +256,6 @@ def figure_text(estimate: Estimate) -> ReportText:
     return estimate_text(estimate)
 
 
-def low_end_text(figure: Estimate) -> ReportText:
-    return ReportText.written(significant(figure.low, 2))
-
-
 def measured_range_text(figure: Estimate, last: float) -> ReportText:
     """`23 (18 to 31)`; a value beyond the last measured one is not given as a number."""
     digits = 2 if figure.high > _NEAR * figure.low else 3
@@ -335,6 +331,12 @@ def error_text(half: float, places: int) -> str:
     """`±0.3`; an error that rounds to 0 is not shown as 0."""
     least = 10.0**-places
     return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
+
+
+def known_text(
+    one: Estimate | None, how: Callable[[Estimate], str] = estimate_text, unknown: str = "not known"
+) -> str:
+    return unknown if one is None else str(how(one))
 
 
 def half_of(estimate: Estimate) -> float:

@@ -48,9 +48,7 @@ def test_without_the_hosts_spread_there_is_no_verdict_and_it_is_said() -> None:
     one, other = Side("monday", drawn(chance, 8, 0.3)), Side("tuesday", drawn(chance, 8))
     found = run_over_run(QPS, {"load.connections": 8}, one, other, FAMILY)
     assert found.change.low > 1.2 and found.tone == "open" and found.word == ""
-    assert found.without == (
-        "what sessions of monday and tuesday differ by is not known, and not in the interval"
-    )
+    assert "monday and tuesday" in found.without and "not known" in found.without
     assert (found.contrast.kind, found.level, found.baseline) == ("runs", "monday", "tuesday")
     known = Side("monday", one.logs, sessions(0.01)), Side("tuesday", other.logs, sessions(0.01))
     decided = run_over_run(QPS, {}, *known, FAMILY)

@@ -21,7 +21,7 @@ from contend.sections.registry import SECTIONS
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
 PARTS = {
     "answer_of": "Answer",
-    "costs_of": "What each level costs",
+    "costs_of": "Costs of each level",
     "panel_charts": "Charts",
     "warnings_of": "Warnings",
     "fact_groups": "Facts",

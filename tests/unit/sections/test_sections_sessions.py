@@ -39,7 +39,7 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert " (measured in these 28.5 s; on this host" in report.answer.sentence
     assert report.answer.sentence.endswith(", from 4 of them).")
     assert " sessions differ by ±" in report.answer.sentence
-    (basis,) = [one for one in report.answer.basis if one.startswith("The intervals are of")]
+    (basis,) = [one for one in report.answer.basis if one.startswith("The intervals describe")]
     assert "The 4 earlier sessions on this host have a mean of +11." in basis
     beside = report.found("sessions").beside
     assert beside in report.answer.sentence
@@ -79,8 +79,8 @@ def test_with_fewer_than_three_it_is_not_known(
 ) -> None:
     report, shown = report_of(tmp_path / "run", earlier)
     assert "on this host" not in report.answer.sentence
-    (basis,) = [one for one in report.answer.basis if "how far sessions" in one]
-    assert "is not known. That takes 3 earlier runs of the same" in basis
+    (basis,) = [one for one in report.answer.basis if "sessions of this host" in one]
+    assert "is not known: that takes 3 earlier runs" in basis
     assert known in basis
     assert as_json(report)["sessions"]["tau"] is None
     assert "sessions differ" not in shown

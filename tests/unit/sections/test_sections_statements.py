@@ -129,7 +129,7 @@ class TestShape:
         assert throughput.metric.name == "qps" and len(throughput.panels[0][1]) == 1
 
     def test_the_answer_is_where_it_ends(self, sweep: Report) -> None:
-        assert "times as many queries a second at 8 connections as at 1" in sweep.answer.sentence
+        assert "times as high at 8 connections as at 1" in sweep.answer.sentence
         assert sweep.answer.others[0].startswith("Time for the whole work: 0.1")
         assert "no baseline" in sweep.answer.basis[-1]
 
@@ -177,7 +177,7 @@ class TestShape:
 
     def test_one_repeat_gives_no_interval_and_no_claim(self, tmp_path: Path) -> None:
         report = report_of(write_closed(tmp_path, SWEEP, runs=3))
-        assert "times as many" not in report.answer.sentence
+        assert "times as high" not in report.answer.sentence
         assert report.found("shapes")
 
 

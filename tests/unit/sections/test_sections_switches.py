@@ -66,7 +66,7 @@ def test_two_rounds_of_four_are_traced_at_all_levels_whatever_their_order() -> N
     told = []
     for round_ in range(9):
         for arm in (0, 1) if round_ % 2 else (1, 0):
-            seen.hear(a_slice(arm, round_))
+            seen.on_event(a_slice(arm, round_))
             told.append((round_, arm, list(tracer.told)))
             tracer.told.clear()
     assert [one for one in told if one[2]] == [

@@ -34,7 +34,7 @@ def shown(report: Any) -> str:
 def test_figures_stand_beside_their_limits(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 0)
     section = next(one for one in report.sections if one.title.startswith("TPC-C"))
-    assert "not an audited result" in section.lead and "are no tpmC" in section.lead
+    assert "not an audited result" in section.lead and "are not tpmC" in section.lead
     assert "data.shrink" not in section.lead
     costs, limits, mix = section.tables
     assert costs.columns[1] == "new orders/min"
@@ -54,7 +54,7 @@ def test_with_waits_as_specified_it_is_called_tpmc(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 100)
     section = next(one for one in report.sections if one.title.startswith("TPC-C"))
     assert "not an audited result" in section.lead and "are tpmC" in section.lead
-    assert section.tables[0].columns[1:3] == ("tpmC", "of 12.86 a warehouse")
+    assert section.tables[0].columns[1:3] == ("tpmC", "of 12.86 per warehouse")
     for text in (shown(report), render(report, {})):
         assert section.title in text and "not an audited result" in text
 

@@ -68,7 +68,7 @@ def test_no_cause_is_told_for_a_difference_that_is_not_certain(tmp_path: Path) -
     assert not report.compared[0].certain
     assert report.cause is None
     (looked_at,) = [one for one in report.sections if "cause" in one.title]
-    assert looked_at.lead.startswith("No difference is certain, so no cause is told.")
+    assert looked_at.lead.startswith("No difference is certain, so no cause is reported.")
     assert looked_at.tables[0].columns[3] == "ceiling, %"
     assert STUDIES["segmented-key-cache"].title not in looked_at.lead
 
