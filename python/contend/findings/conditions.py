@@ -88,8 +88,8 @@ def _found_by_doctor(study: Study) -> Iterator[RunCondition]:
 
 
 def _servers(study: Study) -> Iterator[RunCondition]:
-    """Kind, version and source, and each variable that is not at its default, by the levels that it
-    was seen at."""
+    """Kind, version and source, and each variable that is not at its default, by the levels that
+    have it."""
     compared = study.roles.compared
     seen: dict[tuple[str, str], dict[str, set[str]]] = {}
     defaults: dict[str, str] = {}

@@ -48,7 +48,7 @@ def sessions_before(
     study: Study, metric: Metric, level: Level
 ) -> tuple[int, Between | None] | None:
     """A level's history as the run recorded it when it began: the number of usable earlier
-    sessions of it on this host, and their joint result. None if the run did not look."""
+    sessions of it on this host, and their joint result. None if the run recorded none."""
     known: Sequence[EarlierSession] | None = fact(study.meta.facts, "sessions.earlier")
     if known is None:
         return None

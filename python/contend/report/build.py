@@ -83,8 +83,8 @@ def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool =
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Runs live as long as their report: to look for garbage among thousands of them again and
-    again takes a fifth of the time."""
+    """Runs live as long as their report: repeated garbage collection among thousands of them
+    would take a fifth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -205,10 +205,10 @@ def _key(report: Report) -> str:
     )
     n = repeats_each_text(report.comparisons).removeprefix("n = ")
     earlier = report.found(sessions.SECTION.name)
-    beside = f"; {earlier.beside}" if earlier is not None and earlier.beside else ""
+    note = f"; {earlier.note}" if earlier is not None and earlier.note else ""
     return (
         f"±: half of the interval; all intervals of this report hold together with "
-        f"{report.confidence * 100:g} %; {n}; {decided}{beside}."
+        f"{report.confidence * 100:g} %; {n}; {decided}{note}."
     )
 
 

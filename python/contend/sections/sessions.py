@@ -22,39 +22,39 @@ from contend.stats import SESSIONS_MIN, Between
 class Sessions:
     """Earlier sessions of the same experiment on this host, for a level as a whole.
 
-    n: number of usable sessions; together: their joint result, None if they are too few. `beside`
+    n: number of usable sessions; together: their joint result, None if they are too few. `note`
     is printed with the intervals; empty if nothing is known.
     """
 
     level: Level
     n: int
     together: Between | None
-    beside: ReportText
+    note: ReportText
 
 
 _MINUTE_S = (45, 90)
 
 
 def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
-    """The history of a level that the run recorded when it began; None if it did not look."""
+    """The history of a level that the run recorded when it began; None if it recorded none."""
     known = sessions_before(study, analysis.table.metric, level)
     if known is None:
         return None
     n, together = known
-    beside = (
+    note = (
         ReportText("")
         if together is None
         else ReportText("on this host {}", _differ(study, together))
     )
-    return Sessions(level, n, together, beside)
+    return Sessions(level, n, together, note)
 
 
 def in_the_sentence(study: Study, earlier: Sessions | None) -> ReportText:
     """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
     them)`."""
-    if earlier is None or not earlier.beside or not study.decides:
+    if earlier is None or not earlier.note or not study.decides:
         return ReportText("")
-    return ReportText(" (measured in {}; {})", _minutes_of(study), earlier.beside)
+    return ReportText(" (measured in {}; {})", _minutes_of(study), earlier.note)
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:

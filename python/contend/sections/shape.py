@@ -160,7 +160,7 @@ def _shape(
             if context == at
         ]
         shown.append((panel, (*rows, *_published_rows(study, panel, theirs))))
-    beside = (
+    note = (
         " Published figures are single runs of different machines, without intervals."
         if theirs
         else ""
@@ -168,7 +168,7 @@ def _shape(
     return Shape(
         metric=metric,
         title=f"{metric.title}: multiples of the figure at {first}",
-        lead=f"±: half of the interval; all intervals hold together.{beside}",
+        lead=f"±: half of the interval; all intervals hold together.{note}",
         panels=tuple(shown),
     )
 

@@ -148,18 +148,18 @@ def why_section(folder: RunFolder) -> Shown | None:
     if rows:
         tables.append(
             TextTable(
-                "What is left of the difference, in percent (intervals that hold together in 99 of "
+                "Remaining difference, in percent (intervals that hold together in 99 of "
                 "100 comparisons)",
                 (
                     *("cause", "verdict", "left at each dose", "left, whole dose", "left, placebo"),
-                    *("both sides' pace, whole dose over placebo", "n"),
+                    *("speed of both sides, whole dose over placebo", "n"),
                 ),
                 tuple(rows),
             )
         )
     untested = by_reason(untested_of(about, tried))
     if untested:
-        tables.append(TextTable("Not tried", ("cause", "because"), untested))
+        tables.append(TextTable("Not tried", ("cause", "reason"), untested))
     return Shown(WHY.title, sentence_of(tried), tuple(tables))
 
 
@@ -172,7 +172,7 @@ def sentence_of(tried: DifferenceTried | None) -> str:
     if not tried.certain:
         more = more_repeats([(tried.log_difference, 1.0)])
         would = "" if more is None or more > NO_ADVICE else f"; {_repeats(more)} would show one"
-        return f"The cause is unknown: in these minutes no difference was certain{would}."
+        return f"The cause is unknown: no difference was certain in this measurement{would}."
     found = sorted(
         (one for one in tried.candidates if one.verdict in _FOUND), key=lambda x: x.left.mean
     )
@@ -194,8 +194,8 @@ _FOUND = {"confirmed": "Confirmed", "a part": "A part of it"}
 def _found(one: CandidateTried) -> str:
     record = one.record
     return (
-        f"{_FOUND[one.verdict]}: {record['title']} ({record['candidate']}). Of the difference "
-        f"{_interval(one)} % is left with {record['words'][record['doses'][-1]]}, and "
+        f"{_FOUND[one.verdict]}: {record['title']} ({record['candidate']}). {_interval(one)} % of "
+        f"the difference remains with {record['words'][record['doses'][-1]]}, and "
         f"{one.left_with_placebo * 100:.0f} % with the placebo (n = {one.left.n})."
     )
 
@@ -203,10 +203,10 @@ def _found(one: CandidateTried) -> str:
 def _open(one: CandidateTried, is_aside: bool) -> str:
     name = one.record["candidate"]
     if is_aside:
-        return f"Set aside after {one.left.n} repeats: {name}, which took less than others."
+        return f"Set aside after {one.left.n} repeats: {name}, which removed less than others."
     if one.more is None:
-        return f"Not certain: {name}, and how many more repeats it takes is not known."
-    return f"Not certain: {name}, which takes {_repeats(one.more)}."
+        return f"Not certain: {name}; it is not known how many more repeats it needs."
+    return f"Not certain: {name}, which needs {_repeats(one.more)}."
 
 
 def _repeats(more: int) -> str:

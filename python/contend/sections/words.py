@@ -24,7 +24,7 @@ _COUNTED = {
     "load.connections": ("connection", "connections"),
     "load.threads": ("thread", "threads"),
     "workload.points": ("point", "points"),
-    "workload.batch_rows": ("row a batch", "rows a batch"),
+    "workload.batch_rows": ("row per batch", "rows per batch"),
     "data.rows": ("row", "rows"),
 }
 """The unit that a level of these counts: singular and plural."""

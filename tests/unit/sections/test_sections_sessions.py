@@ -41,7 +41,7 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert " sessions differ by ±" in report.answer.sentence
     (basis,) = [one for one in report.answer.basis if one.startswith("The intervals describe")]
     assert "The 4 earlier sessions on this host have a mean of +11." in basis
-    beside = report.found("sessions").beside
+    beside = report.found("sessions").note
     assert beside in report.answer.sentence
     assert " ".join(shown.split()).count(beside) == 2
     page = html.render(report, {})
@@ -93,7 +93,7 @@ def test_the_facts_of_the_host_have_none_of_it(tmp_path: Path) -> None:
 
 def test_several_cells_are_told_as_one(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", MOVED, f"{CONNECTIONS}=[1, 8]")
-    assert report.found("sessions").beside.endswith(" over all cells, from 4 of them")
+    assert report.found("sessions").note.endswith(" over all cells, from 4 of them")
 
 
 def test_a_run_that_is_not_finished_claims_nothing_of_this_minute(tmp_path: Path) -> None:
