@@ -9,28 +9,24 @@ from typing import Any, cast
 
 import pytest
 from closed_run import SWEEP, write_closed
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
 from contend.experiment import Factor, Roles, Words
 from contend.experiment.keys import CAUSES as NAMES_IN_FILES
 from contend.findings import Constant, ReportText
-from contend.report import Report, build
+from contend.report import Report
 from contend.report.model import Answer
 from contend.sections.model import Shown
 from contend.sections.naming import Naming
 from contend.sections.words import estimate_text
 from contend.stats import Estimate
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 from contend.why.studies import STUDIES
 
 SMALL = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]")
 
 Change = Callable[[RunRecord], RunRecord | None]
-
-
-def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder, metrics)
 
 
 def cause_of(path: Path) -> Shown:
@@ -80,7 +76,7 @@ def test_nothing_is_told_before_the_end_nor_for_what_was_asked_afterwards(tmp_pa
     (tmp_path / "closed").mkdir()
     sweep = write_closed(tmp_path / "closed")
     assert report_of(sweep).cause is not None
-    asked = report_of(sweep, ("qps",))
+    asked = report_of(sweep, "qps")
     assert asked.cause is None
     assert "The metric was not named before the run" in leads(asked)
 
