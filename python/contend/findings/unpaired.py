@@ -83,8 +83,8 @@ def run_over_run(
     for side in (one, other):
         if len(side.logs) < 2:
             raise RequestError(
-                f"{side.name} has {len(side.logs)} unit of {metric.name}, which gives no interval.",
-                hint="Compare runs of two repeats or more.",
+                f"{side.name} has {len(side.logs)} unit of {metric.name}; an interval needs two.",
+                hint="Compare runs of at least two repeats.",
             )
     unknown = [side.name for side in (one, other) if side.sessions is None and not side.of_sessions]
     change = welch(

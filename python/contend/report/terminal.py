@@ -304,7 +304,7 @@ def _warned(report: Report, out: _Out) -> None:
 
 def _host(report: Report, out: _Out) -> None:
     if report.host_notes:
-        out.line("Host problems that doctor found before the runs:", "yellow")
+        out.line("Host problems that doctor reported before the runs:", "yellow")
         for note in report.host_notes:
             out.item(note_text(note, len(report.compared)))
 

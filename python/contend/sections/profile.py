@@ -193,17 +193,17 @@ def profile_of(study: Study) -> CpuProfile | None:
     samples = [np.array([sum(map(_samples, runs)) for runs in side], float) for side in sides]
     cpu = [np.array([_mean_cpu(runs) for runs in side]) for side in sides]
     # The number of queries that would have had these samples, if a sample is a microsecond.
-    asked = [
+    queries = [
         np.repeat((n / us)[:, None], len(names), axis=1) for n, us in zip(samples, cpu, strict=True)
     ]
     compared = pair_counts(
-        (counts[0], counts[1]), (asked[0], asked[1]), (np.full_like(asked[0], np.nan),) * 2
+        (counts[0], counts[1]), (queries[0], queries[1]), (np.full_like(queries[0], np.nan),) * 2
     )
     seen = discover(compared.p, FALSE_SHARE)
     family = Family("profile", 1 - FALSE_SHARE, seen.confidence)
     level = roles.others[0]
     margin = study.experiment.compare.margin
-    means = [np.mean(count / of, axis=0) for count, of in zip(counts, asked, strict=True)]
+    means = [np.mean(count / of, axis=0) for count, of in zip(counts, queries, strict=True)]
     functions = []
     for at, name in enumerate(names):
         finding = None

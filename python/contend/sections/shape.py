@@ -69,7 +69,7 @@ def _show(shapes: Sequence[Shape], inputs: Inputs) -> Shown:
     ]
     return Shown(
         first.title,
-        " ".join((first.lead, *(f"{one.title} below." for one in others))),
+        " ".join((first.lead, *(f"{one.metric.title} follows below." for one in others))),
         tuple(tables),
         shape_charts(shapes, inputs.layout),
     )

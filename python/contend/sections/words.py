@@ -108,7 +108,7 @@ def subject_text(metric: Metric) -> ReportText:
 
 
 def unit_text(metric: Metric) -> ReportText:
-    return ReportText.written("queries a second" if metric.name == THROUGHPUT else metric.unit)
+    return ReportText.written("queries per second" if metric.name == THROUGHPUT else metric.unit)
 
 
 def verdict_text(metric: Metric, verdict: str) -> ReportText:

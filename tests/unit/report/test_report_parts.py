@@ -59,9 +59,9 @@ def require_missing(report: Report, whole: Report, title: str) -> None:
     assert missing.title == title and whole.missing == ()
     assert "(IndexError: list index out of range; test_report_parts.py, line " in missing.lead
     assert report.comparisons == whole.comparisons and report.cells == whole.cells
-    for said in (in_full(report), html.render(report, {})):
-        assert title in said and "because of an error in contend" in said
-        assert "Warnings and failures" in said
+    for text in (in_full(report), html.render(report, {})):
+        assert title in text and "because of an error in contend" in text
+        assert "Warnings and failures" in text
     # In short too, and to its end: with the place of the fault.
     assert missing.lead in " ".join(as_text(report, width=1000).split())
     assert as_json(report)["missing"] == {title: missing.lead}
@@ -131,9 +131,9 @@ def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.Mo
     made_up = Section("made_up", "Made up", read, show, lambda runs, _inputs: {"runs": runs})
     having(monkeypatch, *SECTIONS, made_up)
     report = built(run)
-    for said in (in_full(report), html.render(report, {})):
-        assert "Made up" in said and "It counts 16 runs." in said
-        assert "Its table" in said and "16 in all" in said and "And no more." in said
+    for text in (in_full(report), html.render(report, {})):
+        assert "Made up" in text and "It counts 16 runs." in text
+        assert "Its table" in text and "16 in all" in text and "And no more." in text
     assert "Made up" not in as_text(report)
     assert as_json(report)["made_up"] == {"runs": 16}
 

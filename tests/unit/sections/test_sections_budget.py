@@ -173,7 +173,7 @@ def test_a_pool_of_threads_has_no_outside() -> None:
 def test_a_kernel_without_schedstat_is_told() -> None:
     found = budget_of(record(rounds(scheduled=False, run_us=0.0)))
     assert budget.FOR_CPU not in found.parts
-    assert any("schedstat" in said for said in found.unknown)
+    assert any("schedstat" in part for part in found.unknown)
 
 
 def test_rounds_without_the_look_say_what_it_did() -> None:

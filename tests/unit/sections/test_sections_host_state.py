@@ -140,18 +140,18 @@ class TestAllowedFor:
             return replace(found, probes=probes)  # type: ignore[arg-type]
 
         plain = report_of(tmp_path / "plain", change=half_known)
-        asked = report_of(tmp_path / "asked", 'compare.adjust=["distance"]', change=half_known)
-        assert asked.compared[0].comparisons == plain.compared[0].comparisons
-        said = "Not adjusted for distance: it is not known in 4 of 8 comparisons."
-        assert said in asked.answer.basis
+        adjusted = report_of(tmp_path / "asked", 'compare.adjust=["distance"]', change=half_known)
+        assert adjusted.compared[0].comparisons == plain.compared[0].comparisons
+        reason = "Not adjusted for distance: it is not known in 4 of 8 comparisons."
+        assert reason in adjusted.answer.basis
 
     def test_what_never_varied_adjusts_nothing_and_is_told(self, tmp_path: Path) -> None:
         def quiet(record: RunRecord) -> RunRecord:
             return replace(record, probes={**record.probes, "host": host_use()})
 
-        asked = report_of(tmp_path / "asked", 'compare.adjust=["steal"]', change=quiet)
-        said = "Not adjusted for steal: it was the same in every repeat."
-        assert said in asked.answer.basis
+        adjusted = report_of(tmp_path / "asked", 'compare.adjust=["steal"]', change=quiet)
+        reason = "Not adjusted for steal: it was the same in every repeat."
+        assert reason in adjusted.answer.basis
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def report_of(path: Path, hosts: Hosts, connections: str = "[8]") -> Report:
 
     def change(record: RunRecord) -> RunRecord:
         assert record.done is not None
-        asked: Any = {**record.done, "hosts": hosts(record)}
-        return replace(record, done=asked)
+        done: Any = {**record.done, "hosts": hosts(record)}
+        return replace(record, done=done)
 
     write_run(path, study(sets=(*sets, "compare.repeats=4")), change=change)
     return built(path)
@@ -109,9 +109,9 @@ def test_a_lost_host_has_its_reason_and_no_figures_of_that_run(tmp_path: Path) -
     found = section(tmp_path / "run", hosts)
     assert "Host b was lost in 1 run: its worker has gone." in found.lead
     table = found.tables[0]
-    told = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (told["host"], told["runs"], told["lost"]) == ("b", "8", "1")
-    assert told["CPU per query, µs"] == "4.00 ±0"
+    figures = dict(zip(table.columns, table.rows[1], strict=True))
+    assert (figures["host"], figures["runs"], figures["lost"]) == ("b", "8", "1")
+    assert figures["CPU per query, µs"] == "4.00 ±0"
 
 
 def test_several_cells_have_their_hosts_beside_one_another(tmp_path: Path) -> None:
@@ -122,12 +122,12 @@ def test_several_cells_have_their_hosts_beside_one_another(tmp_path: Path) -> No
     found = section(tmp_path / "run", hosts, "[4, 8]")
     by_cell = found.tables[1]
     assert by_cell.columns[1:3] == ("queries/s", "mean response, ms")
-    told = {row[0]: row[1:3] for row in by_cell.rows}
-    assert told["4 connections, key_cache_segments = 32, 10 points"] == (
+    figures = {row[0]: row[1:3] for row in by_cell.rows}
+    assert figures["4 connections, key_cache_segments = 32, 10 points"] == (
         "1,000 to 1,004",
         "0.4 to 0.5",
     )
-    assert told["8 connections, key_cache_segments = 0, 10 points"][0] == "1,000 to 1,008"
+    assert figures["8 connections, key_cache_segments = 0, 10 points"][0] == "1,000 to 1,008"
 
 
 def test_show_has_it_in_full(tmp_path: Path) -> None:

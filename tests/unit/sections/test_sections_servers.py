@@ -40,11 +40,11 @@ THEIRS = {
 }
 
 
-def study(told: list[tuple[dict[str, Level], dict[str, str]]]) -> Study:
+def study(reported: list[tuple[dict[str, Level], dict[str, str]]]) -> Study:
     used = Factor("server.use", ("mariadb", "mysql@sid"))
     records = [
         SimpleNamespace(cell=cell, probes={"variables": variables} if variables else {})
-        for cell, variables in told
+        for cell, variables in reported
     ]
     made: Any = SimpleNamespace(experiment=SimpleNamespace(factors=(used,)), records=records)
     return cast(Study, made)

@@ -46,8 +46,8 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert " ".join(shown.split()).count(beside) == 2
     page = html.render(report, {})
     assert page.count("on this host sessions differ by\xa0±") == 2
-    told = as_json(report)["sessions"]
-    assert told["n"] == 4 and told["low"] < told["tau"] < told["high"]
+    document = as_json(report)["sessions"]
+    assert document["n"] == 4 and document["low"] < document["tau"] < document["high"]
 
 
 def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
 
 def test_sessions_that_agree_differ_by_no_more_than_their_errors(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", [session(0.1)] * 3)
-    words = "; on this host 3 sessions differ by no more than their own errors)."
-    assert report.answer.sentence.endswith(words)
+    end = "; on this host 3 sessions differ by no more than their own errors)."
+    assert report.answer.sentence.endswith(end)
 
 
 @pytest.mark.parametrize(

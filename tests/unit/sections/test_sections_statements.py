@@ -52,8 +52,8 @@ class TestStatements:
         assert "95th percentile" in tails.caption and f"{ten}, InnoDB" in rows
 
     def test_a_sentence_says_which_changed(self, engines: Report) -> None:
-        (said,) = engines.found("statements").sentences
-        assert said == (
+        (sentence,) = engines.found("statements").sentences
+        assert sentence == (
             "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.2); no "
             "difference that matters for first_ten."
         )
@@ -90,8 +90,8 @@ class TestStatements:
 
     def test_the_page_has_them(self, engines: Report, tmp_path: Path) -> None:
         page = html.write(engines, tmp_path / "page.html")[0].read_text(encoding="utf-8")
-        for words in ("Each statement", "count_<wbr>all", STATEMENTS[1], "95th percentile, ms"):
-            assert words in page, words
+        for fragment in ("Each statement", "count_<wbr>all", STATEMENTS[1], "95th percentile, ms"):
+            assert fragment in page, fragment
 
 
 class TestDirection:

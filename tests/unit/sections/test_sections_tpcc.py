@@ -64,12 +64,12 @@ def test_other_reports_have_no_such_section(study_report: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "texts"),
     [
         ((0, 0, 0, 0, 0), ["none"] * 5),
         ((10, 10, 1, 1, 1), ["43.5", "43.5", "4.3", "4.3", "4.3"]),
         ((50, 42, 4, 4, 4), ["48.1", "40.4 !", "3.8 !", "3.8 !", "3.8 !"]),
     ],
 )
-def test_a_mix_says_what_came_too_rarely(counts: tuple[int, ...], said: list[str]) -> None:
-    assert mix_texts(dict(zip(KINDS, counts, strict=True))) == said
+def test_a_mix_says_what_came_too_rarely(counts: tuple[int, ...], texts: list[str]) -> None:
+    assert mix_texts(dict(zip(KINDS, counts, strict=True))) == texts
