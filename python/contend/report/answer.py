@@ -178,7 +178,7 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> R
 
 
 def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> ReportText:
-    """`23.46 ±0.21 queries a second at 8 connections`."""
+    """`23.46 ±0.21 queries per second at 8 connections`."""
     parts = (figure_text(figure), unit_text(metric), place_text(cell))
     return ReportText.joined(" ", filter(None, parts))
 

@@ -1,4 +1,4 @@
-"""Other differences: every counter of every run, level against baseline, at every place.
+"""Counters that differ, among all counters of all runs: level against baseline, at every place.
 
 It is a list to look through and makes no claims: 5 % of its entries may be false. They do not use
 the 5 % by which the report's claims may err. The list does not show whether a counter is a cause or
@@ -309,7 +309,7 @@ def change_text(one: CounterDifference) -> ReportText:
     return ReportText("{} % (n = {})", gain_text(change), Constant(change.n))
 
 
-_TITLE = "Other differences"
+_TITLE = "Counters that differ"
 
 
 def _show(found: CounterList, inputs: Inputs) -> Shown | None:

@@ -102,9 +102,9 @@ def test_json_that_cannot_be_made_is_missing(
 ) -> None:
     having(monkeypatch, *(replace(one, json=fail) for one in SECTIONS if one.name == "counters"))
     document = as_json(built(run))
-    assert "counters" not in document and "Other differences" in document["missing"]
+    assert "counters" not in document and "Counters that differ" in document["missing"]
     assert main(["show", str(run), "--json"]) == 1
-    assert "Other differences" in capsys.readouterr().out
+    assert "Counters that differ" in capsys.readouterr().out
 
 
 def test_an_error_with_a_message_is_reported_by_it(
