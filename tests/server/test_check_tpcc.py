@@ -13,7 +13,7 @@ import pytest
 import tpcc_tiny
 from run_lab import Lab
 
-from contend import recipes
+from contend import experiment
 from contend.cli.main import main
 from contend.data.conditions import check, lines_of
 from contend.errors import RequestError, WorkError
@@ -166,7 +166,7 @@ def test_a_schema_without_conditions_and_a_dsn_without_database(
     assert "no such run folder" in capsys.readouterr().err
 
 
-SCRIPT = Path(recipes.__file__).with_name("tpcc.lua")
+SCRIPT = Path(experiment.__file__).with_name("recipes") / "tpcc.lua"
 
 
 def test_they_hold_after_loading_and_after_the_script_by_both_hosts(
