@@ -46,9 +46,9 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     code = main(["show", *arguments])
     captured = capsys.readouterr()
-    said = captured.out + captured.err
+    printed = captured.out + captured.err
     assert all(len(line) <= 80 for line in captured.out.splitlines()), "wider than 80 columns"
-    return f"{said}exit {code}\n"
+    return f"{printed}exit {code}\n"
 
 
 def in_full(capsys: pytest.CaptureFixture[str], path: Path) -> str:
@@ -149,5 +149,5 @@ def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
     write_run(Path("contend-runs", "segmented-1"), study("quick"), runs=0)
     Path("elsewhere").mkdir()
-    said = shown(capsys, "segmented-2") + shown(capsys, "elsewhere") + shown(capsys, "segmented-1")
-    check("show-no-run", said)
+    printed = [shown(capsys, path) for path in ("segmented-2", "elsewhere", "segmented-1")]
+    check("show-no-run", "".join(printed))

@@ -13,7 +13,7 @@ from transcripts import check
 from contend import host
 from contend.cli.main import main
 from contend.metrics.probed import TriedRecord
-from contend.report.why import sentence_of
+from contend.sections.why import sentence_of
 from contend.stats import Estimate
 from contend.store import RunFolder
 from contend.why import plan as why

@@ -1,4 +1,4 @@
-"""What else differs, on every kind of server with its real counters."""
+"""Counters that differ, on every kind of server with its real counters."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_the_study_runs_where_there_is_no_server(model_lab: Lab) -> None:
     )
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "This is a model and not a server" in said
+    assert "This is a model, not a server" in said
     assert "no effect on it: open_files_limit, query_cache_size, query_cache_type" in said
     assert not (model_lab.cache / "servers").exists()
     assert not (model_lab.cache / "datasets").exists()
@@ -79,14 +79,12 @@ def test_the_study_runs_where_there_is_no_server(model_lab: Lab) -> None:
         assert sum(lock["visits"] for lock in locks) >= 2 * asked > 0
         assert sum(lock["held_ns"] for lock in locks) > 0
     full = model_lab.contend("show", "out", "--full").stdout
-    assert "Visits had to wait most often" in full and "The most visited segment is" in full
+    assert "Visits waited most often" in full and "The most visited segment is" in full
     assert "The most visited of 32 segments" in full
     assert (model_lab.folder / "out" / "logs" / "truth.jsonl").exists()
     told = as_json(model_lab.contend("show", "out", "--json"))
-    assert str(told["about_server"]).startswith("This is a model and not a server")
-    assert (
-        "This is a model and not a server" in (model_lab.folder / "out" / "report.html").read_text()
-    )
+    assert str(told["about_server"]).startswith("This is a model, not a server")
+    assert "This is a model, not a server" in (model_lab.folder / "out" / "report.html").read_text()
 
 
 def test_a_knob_does_what_the_server_counts(knob: Callable[[str, str, str], Lab]) -> None:

@@ -40,7 +40,7 @@ def test_the_auto_generated_load(lab: Lab) -> None:
     full = lab.contend("show", "out", "--full")
     assert "new over old, published" in full.stdout
     told = "Why the time grows with the clients" in full.stdout
-    assert told != ("so no cause is told" in full.stdout)
+    assert told != ("so no cause is reported" in full.stdout)
     assert "The cost of the clients" in full.stdout
 
 
@@ -118,7 +118,7 @@ def test_the_query_cache(lab: Lab) -> None:
     shown = lab.contend("show", "out", "--full").stdout
     assert "Work of the cache" in shown
     # Whether so short a run is certain of anything, nobody knows; its cause is told if it is.
-    assert ("one lock for all" in shown) != ("so no cause is told" in shown)
+    assert ("one lock for all" in shown) != ("so no cause is reported" in shown)
 
 
 def test_a_server_without_a_query_cache_is_refused(lab: Lab, mysql_binary: ServerBinary) -> None:

@@ -44,4 +44,4 @@ def test_what_fits_is_tried_in_a_folder_within_the_runs(lab: Lab) -> None:
         wanted = one.cell["treatment"] in ("key-cache-visits.1", "index-estimates.1")
         assert (LIMIT in differs) is wanted
     again = lab.contend("show", lab.out)
-    assert "Why: what takes the difference away" in again.stdout.replace("\n ", " ")
+    assert "Why: what removes the difference" in again.stdout.replace("\n ", " ")

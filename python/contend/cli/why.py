@@ -52,7 +52,7 @@ def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
             that choose the server.
         agreed: the user requested it before the run and is not asked again.
     """
-    from contend.report.why import why_as_json, why_section
+    from contend.sections.why import why_as_json, why_section
 
     inner = path / WITHIN
     if not is_measured(inner):

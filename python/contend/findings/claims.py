@@ -158,8 +158,8 @@ def leading_level(compared: Compared) -> Level:
     best change over all cells. If its interval includes several, the first of them in the file.
     """
     wholes = list(compared.wholes)
-    told = [one for one in wholes if claims_of(compared, one.level)] or wholes
-    better = [one for one in told if one.tone == "better"] or told
+    certain = [one for one in wholes if claims_of(compared, one.level)] or wholes
+    better = [one for one in certain if one.tone == "better"] or certain
     pick = min if compared.metric.less_is_better else max
     best = pick(better, key=lambda one: one.change.ratio).change
     return next(one.level for one in better if one.change.low <= best.ratio <= one.change.high)

@@ -88,8 +88,8 @@ def _found_by_doctor(study: Study) -> Iterator[RunCondition]:
 
 
 def _servers(study: Study) -> Iterator[RunCondition]:
-    """Kind, version and source, and each variable that is not at its default, by the levels that it
-    was seen at."""
+    """Kind, version and source, and each variable that is not at its default, by the levels that
+    have it."""
     compared = study.roles.compared
     seen: dict[tuple[str, str], dict[str, set[str]]] = {}
     defaults: dict[str, str] = {}
@@ -97,12 +97,12 @@ def _servers(study: Study) -> Iterator[RunCondition]:
         level: Level | None = record.cell.get(compared.path) if compared else None
         label = "" if level is None else as_written(level)
         server: Mapping[str, Any] = record.probes.get("server") or {}
-        told = {("server", name): server.get(name) for name in ("kind", "version", "source")}
+        seen_here = {("server", name): server.get(name) for name in ("kind", "version", "source")}
         for name, pair in (record.probes.get("variables_that_differ") or {}).items():
             if not OF_THE_PLACE.fullmatch(name):
-                told["variable", name] = pair.get("value")
+                seen_here["variable", name] = pair.get("value")
                 defaults[name] = str(pair.get("default"))
-        for key, value in told.items():
+        for key, value in seen_here.items():
             if value is not None:
                 seen.setdefault(key, {}).setdefault(label, set()).add(str(value))
     for (kind, name), by_level in seen.items():

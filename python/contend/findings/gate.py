@@ -159,5 +159,5 @@ def _in_the_way(study: Study, one: Finding | None, sides: Sequence[Mapping[str, 
         return f"{one.lost} of {one.lost + one.change.n} repeats failed"
     runs = [run for side in sides for run in study.runs_of(side)]
     if any(warning.get("code") == LIMITED for run in runs for warning in run.warnings):
-        return "the client was at its limit, and would hide a slower server"
+        return "the client was at its limit, which would hide a slower server"
     return ""

@@ -46,14 +46,14 @@ class StatementPlan:
     why_not: str | None
 
     def differs(self, other: StatementPlan) -> bool:
-        """Whether both are known and another."""
+        """Whether both are known and not the same."""
         kinds = [[step.kind for step in one.steps] for one in (self, other)]
         return all(kinds) and kinds[0] != kinds[1]
 
     @property
     def rows(self) -> int:
-        """That are read by the optimizer's guess: of a join each row of one table has its own rows
-        of the next."""
+        """Rows read, by the optimizer's estimate: in a join, each row of one table has its own
+        rows of the next."""
         product = 1
         for step in self.steps:
             product *= max(1, step.rows or 1)
@@ -70,7 +70,7 @@ def changed(
 
 
 def plans_in(figures: Mapping[str, Any]) -> dict[str, StatementPlan]:
-    """Those of a look, by shape."""
+    """Those of a diagnostic pass, by shape."""
     return {
         one["shape"]: StatementPlan(
             one["shape"], tuple(map(_step, one["tables"])), one.get("why_not")

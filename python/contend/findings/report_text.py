@@ -20,23 +20,23 @@ class Constant:
 class ReportText(str):
     """Printed text: `ReportText("{} is {} slower", name, size)`.
 
-    A placeholder takes a `ReportText`, a number that is `Constant`, or a word without a number.
+    A placeholder takes a `ReportText`, a number that is `Constant`, or a text without digits.
     `sections.words` formats the figures of findings and the names of levels.
 
     Raises:
         TypeError: a placeholder would hold a bare number, or the text contains one.
     """
 
-    def __new__(cls, words: str, *places: ReportText | Constant | str) -> ReportText:
-        for one in (words, *places):
+    def __new__(cls, template: str, *places: ReportText | Constant | str) -> ReportText:
+        for one in (template, *places):
             if not isinstance(one, ReportText | Constant) and (
                 not isinstance(one, str) or re.search(r"\d", re.sub(r"{[^}]*}", "", one))
             ):
                 raise TypeError(
-                    f"{one!r} in {words!r} has a number that is not a finding: a sentence needs "
+                    f"{one!r} in {template!r} has a number that is not a finding: a sentence needs "
                     "its interval and its n"
                 )
-        return cls.written(words.format(*places) if places else words)
+        return cls.written(template.format(*places) if places else template)
 
     @classmethod
     def written(cls, text: str) -> ReportText:

@@ -135,7 +135,7 @@ def _known(name: str, folder: RunFolder) -> Metric:
     except UnknownMetric:
         raise RequestError(
             f"{folder.path} compares {name}, which this version of contend does not know.",
-            hint="Name others, such as --metric qps: what was measured is there.",
+            hint="Name a different metric, such as --metric qps: the measurements are intact.",
         ) from None
 
 

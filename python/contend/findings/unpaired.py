@@ -25,7 +25,7 @@ from contend.metrics.probed import EarlierSession
 from contend.stats import Between, Session, between, welch
 from contend.units import fact
 
-MISSING = "what sessions of {whose} differ by is not known, and not in the interval"
+MISSING = "how far sessions of {whose} differ is not known, and not in the interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,19 @@ class Side:
 def sessions_before(
     study: Study, metric: Metric, level: Level
 ) -> tuple[int, Between | None] | None:
-    """What a run recorded about a level's history when it began: the number of usable earlier
-    sessions of it on this host, and their joint result. None if the run did not look."""
+    """A level's history as the run recorded it when it began: the number of usable earlier
+    sessions of it on this host, and their joint result. None if the run recorded none."""
     known: Sequence[EarlierSession] | None = fact(study.meta.facts, "sessions.earlier")
     if known is None:
         return None
-    told = [
+    usable = [
         Session(one["log_ratio"], one["se"], one["df"])
         for session in known
         for one in session["wholes"]
         if one["metric"] == metric.name and same_level(one["level"], level)
     ]
-    told = [one for one in told if one.tells]
-    return len(told), between(told)
+    usable = [one for one in usable if one.tells]
+    return len(usable), between(usable)
 
 
 def run_over_run(
@@ -83,8 +83,8 @@ def run_over_run(
     for side in (one, other):
         if len(side.logs) < 2:
             raise RequestError(
-                f"{side.name} has {len(side.logs)} unit of {metric.name}, which gives no interval.",
-                hint="Compare runs of two repeats or more.",
+                f"{side.name} has {len(side.logs)} unit of {metric.name}; an interval needs two.",
+                hint="Compare runs of at least two repeats.",
             )
     unknown = [side.name for side in (one, other) if side.sessions is None and not side.of_sessions]
     change = welch(

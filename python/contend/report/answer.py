@@ -26,13 +26,30 @@ from contend.findings import (
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.basis import basis_of, would_take
 from contend.report.model import Answer, Progress
-from contend.report.sentence import amount_of, claim_sentence
+from contend.report.sentence import claim_sentence
 from contend.sections.bounds import is_full_at
 from contend.sections.model import Panel
-from contend.sections.naming import Naming, columns_text, place_of, place_text
+from contend.sections.naming import (
+    Naming,
+    columns_text,
+    place_of,
+    place_text,
+    within_sentence,
+)
 from contend.sections.sessions import in_the_sentence, sessions_of
 from contend.sections.shape import sweep_sentences
-from contend.sections.words import factor_label, figure_text, level_label, repeats_text, size_text
+from contend.sections.words import (
+    amount_text,
+    factor_label,
+    figure_text,
+    level_label,
+    message_text,
+    repeats_text,
+    size_text,
+    subject_text,
+    title_text,
+    unit_text,
+)
 from contend.stats import Estimate
 
 
@@ -48,7 +65,7 @@ def answer_of(
     """The experiment's result, or that there is none yet."""
     if not cells:
         return _nothing(study, progress)
-    first, *beside = analyses
+    first, *further = analyses
     if first is None:
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)
@@ -58,12 +75,12 @@ def answer_of(
         sentence = ReportText(
             "Nothing is decided before the run is finished; so far ({}) {}",
             _so_far(progress),
-            ReportText.written(sentence[0].lower() + sentence[1:]),
+            within_sentence(sentence),
         )
     others = (
         price_of(
             [
-                *(one.compared for one in beside if one is not None),
+                *(one.compared for one in further if one is not None),
                 *(one for one in costs if one.metric.name in PRICED),
             ],
             _tone(first, level),
@@ -83,7 +100,8 @@ def _nothing(study: Study, progress: Progress) -> Answer:
     without = [run for run in study.records if run.status != "ok"]
     if not without:
         return Answer(
-            ReportText("Nothing is measured yet."), (f"0 of {progress.planned} planned runs.",)
+            ReportText("Nothing has been measured yet."),
+            (f"0 of {progress.planned} planned runs.",),
         )
     ended = Constant(progress.failed + progress.lost)
     lost = " or were lost" if progress.lost else ""
@@ -91,14 +109,14 @@ def _nothing(study: Study, progress: Progress) -> Answer:
         ReportText("Nothing was measured: all {} runs failed{}.", ended, lost)
         if study.finished
         else ReportText(
-            "Nothing is measured yet: {} of {} runs failed{}.",
+            "Nothing has been measured yet: {} of {} runs failed{}.",
             ended,
             Constant(progress.planned),
             lost,
         )
     )
-    said = str((without[0].error or {}).get("message") or "no reason was recorded")
-    return Answer(sentence, (f"The first run: {said.rstrip('.')}.",))
+    reason = str((without[0].error or {}).get("message") or "no reason was recorded")
+    return Answer(sentence, (f"The first run: {reason.rstrip('.')}.",))
 
 
 def _so_far(progress: Progress) -> ReportText:
@@ -116,7 +134,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     measured = [cell for cell in cells if metric.name in cell.figures]
     if not measured:
         error = without_metric(metric.name, study.measured[0])
-        missing = ReportText("Nothing to compare: {}.", ReportText.written(error.message))
+        missing = ReportText("Nothing to compare: {}.", message_text(error))
         return Answer(missing, (f"{error.hint}",))
     pick = min if metric.less_is_better else max
     best = pick(measured, key=lambda cell: cell.figures[metric.name].mean)
@@ -124,7 +142,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     if metric.name == THROUGHPUT:
         begin, extreme = "This server answered", "most"
     else:
-        begin = ReportText("{}:", ReportText.written(metric.title))
+        begin = ReportText("{}:", title_text(metric))
         extreme = "lowest" if metric.less_is_better else "highest"
     most = f", the {extreme} of all cells" if len(measured) > 1 else ""
     sentence = ReportText("{} {}{}.", begin, figure, most)
@@ -156,13 +174,12 @@ def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> R
     if len(at) < 2:
         return None
     ends = (_at(metric, of_level[level], {columns.path: level}) for level in (at[0], at[-1]))
-    return ReportText("{}: {}.", ReportText.written(metric.title), ReportText.joined(", ", ends))
+    return ReportText("{}: {}.", title_text(metric), ReportText.joined(", ", ends))
 
 
 def _at(metric: Metric, figure: Estimate, cell: Mapping[str, Level]) -> ReportText:
-    """`23.46 ±0.21 queries a second at 8 connections`."""
-    unit = "queries a second" if metric.name == THROUGHPUT else metric.unit
-    parts = (figure_text(figure), ReportText.written(unit), place_text(cell))
+    """`23.46 ±0.21 queries per second at 8 connections`."""
+    parts = (figure_text(figure), unit_text(metric), place_text(cell))
     return ReportText.joined(" ", filter(None, parts))
 
 
@@ -171,16 +188,19 @@ PRICED = (*_CPU, "response_us_p99")
 """Metrics of every report that an answer names; it names all that an experiment compares."""
 
 
-def price_of(beside: Sequence[Compared], lead: str, level: Level) -> ReportText:
+def price_of(further: Sequence[Compared], lead: str, level: Level) -> ReportText:
     """The price of a change for the better in CPU or response time, or its saving in CPU. For a
     change for the worse, its benefit. Empty if nothing of it certainly matters."""
     found = [
-        one for compared in beside for one in compared.wholes if one.level == level and one.is_large
+        one
+        for compared in further
+        for one in compared.wholes
+        if one.level == level and one.is_large
     ]
     contrary = [one for one in found if one.tone != lead]
     if contrary:
-        said = {"better": "The price", "worse": "In return"}.get(lead, "Certain beside that")
-        return ReportText("{}: {}.", said, _listed(contrary[:2]))
+        label = {"better": "The price", "worse": "In return"}.get(lead, "Also certain")
+        return ReportText("{}: {}.", label, _listed(contrary[:2]))
     saved = [one for one in found if one.metric.name in _CPU and lead == "better"]
     return (
         ReportText("That also saves CPU: {}.", _size_and_noun(saved[0]))
@@ -196,7 +216,7 @@ def _listed(found: Sequence[Finding]) -> ReportText:
 
 def _size_and_noun(one: Finding) -> ReportText:
     """`12 % (±3) more server CPU per query`; `the p99 response time is 8 % (±2) longer`."""
-    subject, amount = ReportText.written(one.metric.subject), amount_of(one)
+    subject, amount = subject_text(one.metric), amount_text(one)
     return amount if one.metric.noun else ReportText("{} is {}", subject, amount)
 
 
@@ -216,8 +236,8 @@ def next_step(
         return ReportText("Next: try something else; there is nothing to gain here.")
     if "better" not in tones:
         if naming.change(level):
-            return ReportText("Next: do without.")
-        return ReportText("Next: stay with {}.", naming.baseline)
+            return ReportText("Next: do without it.")
+        return ReportText("Next: keep {}.", naming.baseline)
     if claims.open:
         at = columns_text(naming.roles, claims.open)
         return ReportText(
@@ -246,7 +266,7 @@ def _another_level(
     if step is None or step.tone != "better":
         return None
     return ReportText(
-        "Next: more than {} {}, since {} still brings {} over {}.",
+        "Next: more than {} {}, since {} still gains {} over {}.",
         level_label(last),
         factor_label(study.roles.compared.path),
         naming.level(last),
@@ -262,8 +282,8 @@ def _more_cpus(
     if full is None:
         return None
     at = place_of(naming.roles, full[0])
-    words = "Next: a machine with more CPUs; all {} of this one were busy{}{}."
-    return ReportText(words, Constant(full[1]), " " if at else "", at)
+    template = "Next: a machine with more CPUs; all {} of this one were busy{}{}."
+    return ReportText(template, Constant(full[1]), " " if at else "", at)
 
 
 def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> ReportText:
@@ -276,7 +296,7 @@ def _choose(study: Study, naming: Naming, analysis: Analysis, level: Level) -> R
         and apart.tone in ("inconclusive", "equivalent")
     ]
     others = ReportText.joined(" or ", alike)
-    but = ReportText("; that {} is better is not certain", others) if alike else ""
+    but = ReportText("; {} may be as good", others) if alike else ""
     assert study.roles.compared is not None
     lost = risk_of(study.roles.compared.path, level)
     risk = ReportText("; with it {}", lost) if lost else ""

@@ -25,10 +25,9 @@ from contend.findings import (
 )
 from contend.sections.naming import named, place_of
 from contend.sections.sessions import Sessions, in_the_basis
-from contend.sections.words import SAYS_NOTHING, detectable_text, size_text
+from contend.sections.words import SAYS_NOTHING, detectable_text, duration_text, size_text
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
-from contend.units import format_duration
 
 _NAMED = 3
 
@@ -58,7 +57,7 @@ def _most(study: Study, analysis: Analysis, level: Level) -> list[str]:
         return []
     metric = most.metric
     return [
-        f"Most {place_of(study.roles, most)}: {size_text(most.change)} "
+        f"Largest gain {place_of(study.roles, most)}: {size_text(most.change)} "
         f"{metric.changed(metric.better)}, certainly more than the mean of the other cells."
     ]
 
@@ -110,21 +109,19 @@ def _range(least: int, most: int) -> str:
 def _by_what(study: Study) -> str:
     if study.in_slices:
         return (
-            f"In slices: all levels were asked in turn, {_on_which(study.way)}, with the same "
+            f"In slices: all levels were measured in turn, {_on_which(study.way)}, with the same "
             f"queries.{_laid_out(study)}"
         )
     why = study.way.get("why")
-    return "In runs of their own, and not in slices: " + (
-        f"{why}." if why else "the experiment says so."
-    )
+    return "In separate runs, not in slices: " + (f"{why}." if why else "the experiment says so.")
 
 
 def _on_which(way: Mapping[str, Any]) -> str:
     """The servers of a comparison in slices."""
     if way.get("servers") == 1:
-        return "on one server that was switched from one to the next while nothing was asked"
+        return "on one server that was switched between them while it was idle"
     if way.get("own", True):
-        return "each on a server of its own"
+        return "each on its own server"
     return "each on the server that it names"
 
 
@@ -132,15 +129,15 @@ def _laid_out(study: Study) -> str:
     """What the repeats show about differences between server processes by chance."""
     if not study.way.get("own", True):
         return (
-            " The servers were not restarted: how far another start of them would differ is not "
-            "in the intervals."
+            " The servers were not restarted: the intervals do not include how much their starts "
+            "differ."
         )
     laid_out = {run.probes.get("layout", {}).get("padding_bytes") for run in study.measured}
     if laid_out == {None}:
         return ""
     if None not in laid_out:
-        return " Their memory was laid out alike, anew for each repeat."
-    return " Their memory was laid out alike from when that was seen to pay."
+        return " Their memory had the same layout, a new one for each repeat."
+    return " Their memory had the same layout once that had proved useful."
 
 
 def _intervals(study: Study, analysis: Analysis) -> list[str]:
@@ -164,7 +161,7 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
         ]
     decides = f" {analysis.compared.metric.name} decides." if len(study.metrics) > 1 else ""
     return [
-        f"{together}, and every verdict is read off its own (equivalent: within "
+        f"{together}, and each verdict depends only on its own (equivalent: within "
         f"±{compare.margin * 100:g} %).{decides}"
     ]
 
@@ -173,8 +170,7 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
     components = noise_of(study)
     if components is None:
         return []
-    words = components.words(analysis.table.shape.contexts)
-    texts = [words]
+    texts = [components.words(analysis.table.shape.contexts)]
     if components.known:
         texts.append(layout_spread(components).words())
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
@@ -183,7 +179,7 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
 def _adjusted(study: Study, analysis: Analysis) -> list[str]:
     """The benefit of adjusting for disturbances."""
     allowed = analysis.table.allowed
-    lines = [f"Not allowed for {name}: {why}." for name, why in allowed.left_out.items()]
+    lines = [f"Not adjusted for {name}: {why}." for name, why in allowed.left_out.items()]
     bought = analysis.answer.adjustment
     if bought is None:
         return lines
@@ -193,7 +189,7 @@ def _adjusted(study: Study, analysis: Analysis) -> list[str]:
     )
     usual = ", and the changes are those of the usual state of the host" if study.in_slices else ""
     return [
-        f"Allowed for {names}: a cell scatters by {after} from repeat to repeat, not {before}"
+        f"Adjusted for {names}: a cell scatters by {after} from repeat to repeat, not {before}"
         f"{usual}.",
         *lines,
     ]
@@ -207,9 +203,9 @@ def _twins(study: Study, analysis: Analysis) -> list[str]:
     more = len(doubted) - len(shown)
     listed = "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
     return [
-        "Tests that assume less (sign-flip, Hodges-Lehmann) see it otherwise than the t interval "
+        "Tests that assume less (sign-flip, Hodges-Lehmann) disagree with the t interval "
         f"at {len(doubted)} of {len(analysis.compared.findings)} places, most often because of one "
-        f"wild repeat: {listed}."
+        f"outlying repeat: {listed}."
     ]
 
 
@@ -231,8 +227,8 @@ def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
     over_all = detectable_text(wholes[-1])
     if max(cells[len(cells) // 2], wholes[-1]) >= SAYS_NOTHING:
         return [
-            "It could hardly have shown any change: so few repeats vary too much here. Four times "
-            "the repeats halve what would show."
+            "It could hardly have shown any change: its few repeats vary too much. Four times the "
+            "repeats halve the smallest change that shows."
         ]
     shown = (
         f"of {over_all} over all cells, and of {single} in a single one"
@@ -241,8 +237,7 @@ def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
     )
     return [
         f"It would have shown a change {shown}, in 4 of 5 such experiments; four times the repeats "
-        "halve that. Another machine, another version of the server or other data may change the "
-        "answer itself."
+        "halve that. A different machine, server version or dataset may change the answer itself."
     ]
 
 
@@ -255,19 +250,19 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
 def would_take(study: Study, analysis: Analysis, whole: Finding) -> ReportText:
     """The measurement that would narrow a level as a whole to the margin; follows `Next:`."""
     change, compare = whole.change, study.experiment.compare
-    asked = compare.width or compare.margin
-    width = Constant(asked * 100)
+    wanted = compare.width or compare.margin
+    width = Constant(wanted * 100)
     if change.n < 2 or not change.sd_log > 0:
         return ReportText("at least two repeats; one alone says nothing about chance")
     p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
-    needed = units_to_reach(asked, change, p_each)
+    needed = units_to_reach(wanted, change, p_each)
     if needed is None:
-        words = "something else; no time that anybody waits for would narrow that to ±{} %"
-        return ReportText(words, width)
+        template = "something else; no acceptable time would narrow that to ±{} %"
+        return ReportText(template, width)
     more = max(needed - change.n, 1)
-    time = ReportText.written(format_duration(repeat_s(study) * more))
-    words = "more time; about {} more repeat{} ({}) would narrow that to ±{} %"
-    return ReportText(words, Constant(more), "" if more == 1 else "s", time, width)
+    time = duration_text(repeat_s(study) * more)
+    template = "more time; about {} more repeat{} ({}) would narrow that to ±{} %"
+    return ReportText(template, Constant(more), "" if more == 1 else "s", time, width)
 
 
 def repeat_s(study: Study) -> float:

@@ -1,4 +1,4 @@
-"""A run folder becomes a Report: every figure, every word, no looks."""
+"""A run folder becomes a Report: every figure and every text, but not their appearance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from contend.experiment import CellSpec, Level, without_metric
 from contend.findings import (
@@ -27,10 +26,9 @@ from contend.metrics import KEY_REQUESTS
 from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
-from contend.report.model import Answer, CauseText, Report
+from contend.report.model import Answer, Report
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
 from contend.report.parts import Parts, missing_text
-from contend.report.why import cause_of, why_section
 from contend.sections import sessions, shape
 from contend.sections.model import (
     Chart,
@@ -38,7 +36,6 @@ from contend.sections.model import (
     Layout,
     MadeSection,
     Panel,
-    Section,
     Shown,
     TextTable,
 )
@@ -58,6 +55,7 @@ from contend.sections.provenance import (
     variables_table,
 )
 from contend.sections.registry import SECTIONS
+from contend.sections.why import CAUSE
 from contend.sections.words import repeats_each_text
 from contend.store import RunFolder
 from contend.why.studies import BY_SECONDS
@@ -85,8 +83,8 @@ def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool =
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Runs live as long as their report: to look for garbage among thousands of them again and
-    again takes a fifth of the time."""
+    """Runs live as long as their report: repeated garbage collection among thousands of them
+    would take a fifth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -112,7 +110,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     arrival = _arrival(study)
     parts = Parts()
     part = parts.make
-    looks = part("Looks at causes", lambda: tuple(folder.looks()), ())
+    looks = part("Diagnostic passes", lambda: tuple(folder.looks()), ())
     inputs = Inputs(folder, study, naming, layout, panels, cells, analyses, compared, looks)
     made = _sections(inputs)
     lead = leading_level(compared[0]) if compared[0].wholes else None
@@ -122,7 +120,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         tuple(() for _ in compared),
     )
     charts = part("Charts", lambda: panel_charts(study.metrics, panels, layout, arrival), ())
-    costs = part("What each level costs", lambda: _comparable(costs_of(study), study), ())
+    costs = part("Costs of each level", lambda: _comparable(costs_of(study), study), ())
     growth = next((one.shown for one in made if one.section is shape.SECTION and one.shown), None)
     others = (*(growth.charts if growth else ()), *charts)
     picture = part(
@@ -145,7 +143,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         answer=part(
             "Answer",
             lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
-            Answer(ReportText("The answer could not be written; the figures stand."), ()),
+            Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
         gate=gate_of_study(study, first, gate_of(study, first)),
         picture=picture,
@@ -161,7 +159,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=part("Warnings", lambda: warnings_of(study, compared, cells), ()),
         failures=failures_of(study),
-        host_notes=part("The host, as doctor saw it", lambda: host_notes_of(study), ()),
+        host_notes=part("Host problems", lambda: host_notes_of(study), ()),
         method=part("How it was measured", lambda: _method(study, arrival), ()),
         summary=part("Summary", lambda: summary_of(study), ()),
         facts=part("Facts", lambda: fact_groups(study), ()),
@@ -180,41 +178,10 @@ def _without(picture: Chart | None, made: MadeSection) -> MadeSection:
     return replace(made, shown=replace(made.shown, charts=charts))
 
 
-def _read_cause(inputs: Inputs) -> tuple[CauseText | None, Shown | None] | None:
-    found = cause_of(inputs.study, inputs.naming, inputs.compared[0])
-    return found if any(found) else None
-
-
-def _show_cause(found: tuple[CauseText | None, Shown | None], _inputs: Inputs) -> Shown | None:
-    cause, figures = found
-    if cause is None:
-        return figures
-    refutation = f"What would refute it. {cause.refutation}"
-    return Shown(
-        cause.title,
-        cause.lead,
-        cause.tables,
-        cause.charts,
-        more=(*cause.paragraphs, refutation),
-        is_short=True,
-        is_open=cause.is_answer,
-    )
-
-
-CAUSE = Section("cause", "Why", _read_cause, _show_cause)
-WHY = Section(
-    "why",
-    "Why: what takes the difference away",
-    lambda inputs: why_section(inputs.folder),
-    lambda shown, _inputs: replace(shown, is_short=True),
-)
-
-
 def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
     """All sections with content. One that cannot be made is replaced by a message."""
-    every: tuple[Section[Any], ...] = (CAUSE, WHY, *SECTIONS)
     found = []
-    for section in every:
+    for section in SECTIONS:
         try:
             read = section.read(inputs)
             shown = None if read is None else section.show(read, inputs)
@@ -225,8 +192,7 @@ def _sections(inputs: Inputs) -> tuple[MadeSection, ...]:
         if read is not None:
             found.append(MadeSection(section, shown, inputs, read))
         if section is CAUSE:
-            told = read is not None and read[0] is not None
-            inputs = replace(inputs, cause_told=told)
+            inputs = replace(inputs, has_cause=read is not None and read.is_short)
     return tuple(found)
 
 
@@ -239,10 +205,10 @@ def _key(report: Report) -> str:
     )
     n = repeats_each_text(report.comparisons).removeprefix("n = ")
     earlier = report.found(sessions.SECTION.name)
-    beside = f"; {earlier.beside}" if earlier is not None and earlier.beside else ""
+    note = f"; {earlier.note}" if earlier is not None and earlier.note else ""
     return (
         f"±: half of the interval; all intervals of this report hold together with "
-        f"{report.confidence * 100:g} %; {n}; {decided}{beside}."
+        f"{report.confidence * 100:g} %; {n}; {decided}{note}."
     )
 
 
@@ -302,51 +268,51 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
     """How the figures came about, one statement a line."""
     experiment = study.experiment
     settings, base = experiment.compare, experiment.base
-    seed = f"the seed of every random stream is made of {base['load.seed']}"
+    seed = f"every random stream is seeded from {base['load.seed']}"
     lines = [_unit(study, seed)]
     if study.roles.baseline is not None:
         lines += [
-            "A repeat gives one log-ratio of each level in each cell, all its blocks together. "
-            "One model of the whole table makes each change of them: a geometric mean over the "
-            "repeats, and over the cells of its place; what is independent is the repeat, and n "
-            "counts repeats.",
+            "Each repeat gives one log-ratio per level and cell, from all its blocks together. One "
+            "model of the whole table computes every change from them: a geometric mean over the "
+            "repeats and over the cells of its place. Repeats are the independent unit, and n "
+            "counts them.",
             f"Intervals with verdicts hold together: in {settings.confidence * 100:g} of 100 "
-            "experiments no claim of the whole report is false. Four fifths of that chance of "
-            "error are the first metric's, whatever is looked at beside it; further metrics, "
-            "costs, statements, the cell that stands out, growth and causes share the rest, all "
-            "of it fixed before the run. Within a metric it is divided over levels, columns, "
-            "rows, cells and pairs of levels (2 : 1 : 1 : 1 : 1, as far as the table has them), "
-            "and within each by the largest t among them. A metric that is asked for afterwards "
-            "has intervals and no verdict.",
-            "A verdict is read off its printed interval and nothing else: within "
-            f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
-            "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
+            "experiments no claim of the whole report is false. The first metric always keeps "
+            "four fifths of that chance of error. Further metrics, costs, statements, the leading "
+            "cell, growth and causes share the rest, as fixed before the run. Within a metric the "
+            "chance is divided over levels, columns, rows, cells and pairs of levels "
+            "(2 : 1 : 1 : 1 : 1, as far as the table has them), and within each by the largest t. "
+            "A metric requested afterwards has intervals and no verdict.",
+            "A verdict depends only on its printed interval. Within "
+            f"±{settings.margin * 100:g} % it is equivalent; otherwise, if it excludes no change, "
+            "faster or slower (for a cost, higher or lower); otherwise inconclusive, which is an "
+            "answer too.",
         ]
     if settings.width is not None:
         lines.append(
-            "An experiment that stops when its intervals are narrow enough prefers moments at "
-            "which they look so; to hold what they promise they are computed at "
+            "An experiment that stops once its intervals are narrow enough tends to stop when they "
+            "are too narrow by chance. To keep their confidence, they are computed at "
             f"{study.family('first').confidence * 100:g} % for the first metric."
         )
     lines += [
-        "Figures of a cell are means over its repeats with t intervals, each for itself. "
-        "Percentiles are read from the merged histograms of all its runs; their intervals from the "
+        "Figures of a cell are means over its repeats with t intervals, each by itself. "
+        "Percentiles come from the merged histograms of all its runs, and their intervals from the "
         "spread between repeats.",
         f"Load is {arrival}: "
         + (
-            "each connection waits for its answer before it asks again, so latency excludes the "
+            "each connection waits for its answer before it sends again, so latency excludes the "
             "wait of users who would have come in the meantime."
             if "closed" in arrival
             else "latency runs from the intended start."
         ),
-        "CPU, context switches and bytes read are counters of the processes between the two edges "
-        "of the measured window, divided by the queries in it.",
+        "CPU, context switches and bytes read are process counters over the measured window, "
+        "divided by the queries in it.",
         client_text(study.measured),
     ]
     if experiment.published:
         lines.append(
-            "Published figures are of other machines, other versions and single runs without "
-            "intervals: direction and shape can be compared, numbers cannot."
+            "Published figures come from different machines and versions, and from single runs "
+            "without intervals: compare direction and shape, not numbers."
         )
     return tuple(lines)
 
@@ -356,14 +322,14 @@ def _unit(study: Study, seed: str) -> str:
     base = study.experiment.base
     if study.in_slices:
         return (
-            "A repeat starts a server for each level anew and takes them through all cells in "
-            "random order. In a block contend-load asks all of them in turn, a slice at a time, "
-            f"with the same queries; {seed}, another draw in each block."
+            "Each repeat starts a new server per level and takes them through all cells in random "
+            "order. In a block contend-load queries all of them in turn, one slice at a time, with "
+            f"the same queries; {seed}, with a different draw in each block."
         )
     varies = " (unless a factor says otherwise)" if _length_varies(study) else ""
     neighbours = (
         " Compared levels run as neighbours: a block holds every level once, in random order, so "
-        "that slow changes of the machine fall on all of them alike."
+        "that slow changes of the machine affect all of them alike."
         if study.roles.baseline is not None
         else ""
     )

@@ -10,7 +10,6 @@ from contend.experiment import Roles
 from contend.findings import Compared, Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
 from contend.sections.chart_style import (
-    HEIGHT,
     Spec,
     chart_title,
     colour,
@@ -19,7 +18,7 @@ from contend.sections.chart_style import (
     frame,
     lines,
     numeric_columns,
-    said,
+    tooltip,
     x_axis,
 )
 from contend.sections.model import ChangeTable, Chart, GainRow, Layout, Panel
@@ -31,17 +30,17 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
     table = panel.metric(metric.name)
     if table is None:
         return None
+    name = metric.unit or metric.title
     values = [
-        data_row(layout, column, row.label, estimate, metric.unit or metric.title)
+        data_row(layout, column, row.label, estimate, name)
         for row in table.rows
         for column, estimate in enumerate(row.estimates)
         if estimate is not None
     ]
     whole = metric.name == THROUGHPUT
-    what = metric.unit or metric.title
     y = {
         "type": "quantitative",
-        "title": what,
+        "title": name,
         "scale": {"zero": True},
         "axis": {"format": ",d" if whole else ",~r", "tickCount": 5},
     }
@@ -53,7 +52,7 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
         kind=metric.title,
         label=panel.title,
         caption=f"{metric.heading}{less}; bands are the intervals.",
-        alt=f"{title}: {what} against {layout.columns_label or 'levels'}, one line a level of "
+        alt=f"{title}: {name} against {layout.columns_label or 'levels'}, one line per level of "
         f"{layout.rows_label}. The figures are in the table of the same name.",
         spec=frame(title, values, lines(layout, y, encoding)),
     )
@@ -82,7 +81,9 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
             "level": label,
             "value": gain,
             "source": f"{block.name} (published)",
-            "said": said(layout, column, label, {block.name: f"{plain_gain(gain)} %, published"}),
+            "tooltip": tooltip(
+                layout, column, label, {block.name: f"{plain_gain(gain)} %, published"}
+            ),
         }
         for block in blocks
         for label, gains in block.rows
@@ -109,7 +110,9 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
     kind = f"{metric.title}: {noun}"
     title = chart_title(kind, panel.title)
     less = " Less is better." if metric.less_is_better else ""
-    others = " Dashed: published figures of other machines, without intervals." if published else ""
+    others = (
+        " Dashed: published figures of different machines, without intervals." if published else ""
+    )
     return Chart(
         id=f"change-{slug(metric.name)}-{panel.slug}",
         kind=kind,
@@ -149,7 +152,7 @@ def picture_of(
     table = ChangeTable(compared.metric, rows)
     over_all = Panel("", "over-all", {}, (table,), (), ())
     chart = change_chart(0, over_all, layout)
-    tables = f"A mean over all {len(panels)} tables, in percent"
+    tables = f"Mean over all {len(panels)} tables, in percent"
     return chart and replace(chart, caption=chart.caption.replace("In percent", tables))
 
 
@@ -185,7 +188,7 @@ def _measured(layout: Layout, column: int, label: str, gain: Finding) -> Spec:
         "low": (c.low - 1) * 100 if c.n > 1 and tells else None,
         "high": finite((c.high - 1) * 100) if tells else None,
         "source": _HERE,
-        "said": said(layout, column, label, figures),
+        "tooltip": tooltip(layout, column, label, figures),
     }
 
 
@@ -196,8 +199,8 @@ def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         for row in table.rows if table else ():
             for column, estimate in enumerate(row.estimates):
                 if estimate is not None and estimate.mean > 0:
-                    what = f"{percentile}, ms"
-                    point = data_row(layout, column, row.label, estimate, what, 1000.0)
+                    name = f"{percentile}, ms"
+                    point = data_row(layout, column, row.label, estimate, name, 1000.0)
                     values.append({**point, "percentile": percentile})
     if not values:
         return None
@@ -218,15 +221,15 @@ def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
     spread: Sequence[object]
     percentile_of: Spec = {"field": "percentile", "type": "nominal", "title": None}
     if numeric_columns(layout):
-        told_by, channel, spread = "line", "strokeDash", [[1, 0], [6, 3], [2, 2]]
+        marked, channel, spread = "line", "strokeDash", [[1, 0], [6, 3], [2, 2]]
     else:
-        told_by, channel, spread = "point", "shape", ["circle", "square", "triangle-up"]
+        marked, channel, spread = "point", "shape", ["circle", "square", "triangle-up"]
     scale = {"domain": list(PERCENTILES), "range": spread}
     legend = {"symbolType": "stroke"} if channel == "strokeDash" else {}
     encoded = {channel: {**percentile_of, "scale": scale, "legend": legend}}
     layers = [
         {**layer, "encoding": {**layer["encoding"], **encoded}}
-        if layer["mark"]["type"] == told_by and layer["mark"].get("opacity") != 0
+        if layer["mark"]["type"] == marked and layer["mark"].get("opacity") != 0
         else layer
         for layer in layers
     ]
@@ -247,57 +250,6 @@ def _ticks(values: Sequence[float]) -> list[float]:
     first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     steps = (1, 2, 5) if last - first <= 2 else (1,)
     return [step * 10.0**power for power in range(first, last + 1) for step in steps]
-
-
-def shares_chart(
-    chart_id: str,
-    kind: str,
-    label: str,
-    shares: Sequence[tuple[str, float]],
-    *,
-    noun: str,
-    caption: str,
-) -> Chart:
-    """`shares`: names with their share of the total, 0 to 1."""
-    ordered = sorted(shares, key=lambda share: -share[1])
-    values = [
-        {"rank": rank, "percent": share * 100, "said": f"{noun}: {name}; share: {share:.1%}"}
-        for rank, (name, share) in enumerate(ordered, 1)
-    ]
-    title = chart_title(kind, label)
-    even = 100 / len(ordered)
-    bars: Spec = {
-        "mark": {"type": "bar", "aria": True},
-        "encoding": {
-            "x": {
-                "field": "rank",
-                "type": "ordinal",
-                "title": f"{noun}s, the most visited first",
-                "axis": {"values": _rank_ticks(len(ordered)), "labelAngle": 0},
-            },
-            "y": {"field": "percent", "type": "quantitative", "title": "share of visits, %"},
-            "description": {"field": "said", "type": "nominal"},
-        },
-    }
-    line: Spec = {
-        "mark": {"type": "rule", "strokeDash": [4, 3]},
-        "encoding": {"y": {"datum": even, "type": "quantitative"}},
-    }
-    return Chart(
-        id=chart_id,
-        kind=kind,
-        label=label,
-        caption=caption,
-        alt=f"{title}: the most visited {noun} has {ordered[0][1] * 100:.0f} % of all visits, an "
-        f"even share would be {even:.1f} %.",
-        spec=frame(title, values, [bars, line], height=HEIGHT * 2 // 3),
-    )
-
-
-def _rank_ticks(count: int) -> list[int]:
-    """The first, and about four more, evenly spaced."""
-    step = max(1, round(count / 4))
-    return [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
 
 
 def panel_charts(

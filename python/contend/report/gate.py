@@ -20,7 +20,7 @@ from contend.units import format_duration
 MARK = "<!-- contend gate: {} -->"
 """First line of a comment, by which the next one of the same gate finds it."""
 
-_WORDS = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
+_OUTCOMES = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
 _NAMED = 3
 
 
@@ -37,16 +37,16 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> Gat
             outcome=one.outcome,
             change="" if one.finding is None else gain_text(one.finding.change),
             finding=one.finding,
-            says=_says(gate, one, told),
+            says=_says(gate, one, needed),
         )
-        for one, told in zip(gate.cells, more or [""] * len(gate.cells), strict=True)
+        for one, needed in zip(gate.cells, more or [""] * len(gate.cells), strict=True)
     )
     return GateText(
         title=title,
         metric=gate.metric,
         limit=gate.limit,
         outcome=gate.outcome,
-        line=f"gate {_WORDS[gate.outcome]}: {_line(gate, rows)}",
+        line=f"gate {_OUTCOMES[gate.outcome]}: {_line(gate, rows)}",
         rows=rows,
     )
 
@@ -98,7 +98,7 @@ def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
         worst = f"{deciding[0].place}: {deciding[0].says}"
         if len(rows) == 1:
             return worst
-        return f"all {len(rows)} cells; the most that is open is at {worst}"
+        return f"all {len(rows)} cells; the worst case is at {worst}"
     named = "; ".join(f"{row.place}: {row.says}" for row in deciding[:_NAMED])
     left = len(deciding) - _NAMED
     return f"{named}; and {left} more" if left > 0 else named
@@ -118,7 +118,7 @@ def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> s
     if needed is None or needed <= change.n:
         return ""
     time = format_duration(repeat_s(study) * (needed - change.n))
-    return f"; about {time} more would tell, if it stays as it is"
+    return f"; about {time} more would decide it, if the estimate stays"
 
 
 def junit_of(text: GateText, *, uncertain: str) -> str:
@@ -146,8 +146,8 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
     top = ET.Element("testsuites", numbers, name="contend")
     top.append(suite)
     ET.indent(top)
-    written = clean(ET.tostring(top, encoding="unicode"))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'
+    document = clean(ET.tostring(top, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
 
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
@@ -167,15 +167,14 @@ def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
     table = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     lines = [
         MARK.format(one_line(text.title).replace("--", "- -")),
-        f"**contend, {_cell(text.title)}: gate {_WORDS[text.outcome]}** "
+        f"**contend, {_cell(text.title)}: gate {_OUTCOMES[text.outcome]}** "
         f"(limit: {percent_text(text.limit)} slower)",
         "",
         table[0],
         "|---|---|---|---|",
         *table[1:],
         "",
-        "±: half of the interval. All intervals of the gate hold together, and its outcome is read "
-        "off them.",
+        "±: half of the interval. All intervals of the gate hold together and decide its outcome.",
         *(f"\n{_cell(note)}" for note in notes),
     ]
     return "\n".join(lines) + "\n"
@@ -190,12 +189,12 @@ def gate_json(text: GateText) -> dict[str, object]:
     """Plain values; slowdowns are shares of the baseline's figure, null if not known."""
     return {
         "limit": text.limit,
-        "outcome": _WORDS[text.outcome],
+        "outcome": _OUTCOMES[text.outcome],
         "line": text.line,
         "cells": [
             {
                 "place": row.place,
-                "outcome": _WORDS[row.outcome],
+                "outcome": _OUTCOMES[row.outcome],
                 "says": row.says,
                 "slowdown": None if row.finding is None else _slowdown_json(row),
             }

@@ -50,8 +50,7 @@ def minus(text: object) -> Markup:
     """A hyphen before a digit is a minus, a number stays on the line with its sign, and text in
     backquotes is code."""
     out = []
-    words = str(escape(text)).split(" ")
-    for word in words:
+    for word in str(escape(text)).split(" "):
         negative = word[:1] == "-" and word[1:2].isdigit()
         out.append(f"\N{MINUS SIGN}{word[1:]}" if negative else word)
     joined = " ".join(out).replace("(-", "(\N{MINUS SIGN}")
@@ -68,7 +67,7 @@ def gain_cell(gain: Finding, usual_n: int) -> Markup:
     return Markup(
         f'<span class="{gain.tone}"><b>{minus(value)}</b> '
         f"<small>{minus(error)}</small>{mark}{alone}"
-        f'<span class="said"> {gain.word}</span></span>'
+        f'<span class="spoken"> {gain.word}</span></span>'
     )
 
 
@@ -89,7 +88,7 @@ def cell(one: TableCell, usual_n: int) -> Markup:
 def kind(table: TextTable) -> str:
     """Columns of figures have one width; columns of text take the width they need."""
     cells = (one for row in table.rows for one in row[1:])
-    return "words" if all(isinstance(one, str) for one in cells) else "figures"
+    return "texts" if all(isinstance(one, str) for one in cells) else "figures"
 
 
 def breakable(name: str) -> Markup:
@@ -169,7 +168,7 @@ def write(
 ) -> list[Path]:
     """Write the page to `path` and each chart next to it; returns all paths, the page first.
 
-    Without the package that draws charts the page has none, and says what to install.
+    Without the package that draws charts, the page has none and names the package.
 
     Args:
         put: writes the page; `write_output` if the user named it.

@@ -88,7 +88,7 @@ def compact(drawing: str) -> str:
 
     Invisible parts go: empty groups, text for screen readers, and the title, which the page
     prints. Coordinates are rounded to a tenth, and lines that look the same become one path. The
-    tooltip text of a mark becomes its `data-said`.
+    tooltip text of a mark becomes its `data-tooltip`.
     """
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(drawing)
@@ -113,8 +113,8 @@ def _without_title(root: ElementTree.Element) -> None:
 
 
 def _tidy(element: ElementTree.Element) -> None:
-    if element.tag == f"{_SVG}path" and (words := element.get("aria-label")):
-        element.set("data-said", words)
+    if element.tag == f"{_SVG}path" and (label := element.get("aria-label")):
+        element.set("data-tooltip", label)
     for name, value in list(element.attrib.items()):
         if name in _NOT_SEEN or name.startswith("aria-") or (name, value) in _DEFAULTS:
             del element.attrib[name]
@@ -160,8 +160,8 @@ def _as_target(mark: ElementTree.Element) -> ElementTree.Element:
     """Where the pointer finds a point: a circle that is not seen."""
     place = re.fullmatch(r"translate\((-?[\d.]+),(-?[\d.]+)\)", mark.get("transform", ""))
     x, y = place.groups() if place else ("0", "0")
-    told = {"fill": mark.get("fill", ""), "data-said": mark.get("data-said", "")}
-    return ElementTree.Element(f"{_SVG}circle", {"class": "at", "cx": x, "cy": y, "r": "8", **told})
+    kept = {"fill": mark.get("fill", ""), "data-tooltip": mark.get("data-tooltip", "")}
+    return ElementTree.Element(f"{_SVG}circle", {"class": "at", "cx": x, "cy": y, "r": "8", **kept})
 
 
 def _same_look(one: ElementTree.Element, other: ElementTree.Element) -> bool:

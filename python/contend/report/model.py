@@ -67,19 +67,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class CauseText:
-    """Why the curve has its shape, from the measurements; and what would prove it wrong."""
-
-    title: str
-    lead: str
-    paragraphs: tuple[str, ...]
-    tables: tuple[TextTable, ...]
-    charts: tuple[Chart, ...]
-    refutation: str
-    is_answer: bool
-
-
-@dataclass(frozen=True, slots=True)
 class HostNote:
     """A problem that doctor found on the host before the runs and that affects verdicts.
 
@@ -193,7 +180,7 @@ class Report:
         return next((one.found for one in self.made if one.section.name == name), None)
 
     @property
-    def cause(self) -> CauseText | None:
+    def cause(self) -> Shown | None:
         """Why the levels differ, if the report explains it."""
-        cause, _ = self.found("cause") or (None, None)
-        return cause
+        shown = self.shown("cause")
+        return shown if shown is not None and shown.is_short else None

@@ -121,7 +121,7 @@ def _query_errors(study: Study) -> list[Notice]:
     return [
         Notice(
             code=_COUNTED_HERE,
-            message=f"{sum(count for _, count in group)} queries ended in {text}",
+            message=f"{sum(count for _, count in group)} queries failed with {text}",
             cells=_cells(study, (record for record, _ in group)),
             runs=len(group),
             planned_runs=len(study.measured),
@@ -152,7 +152,7 @@ def _without(study: Study, metric: Metric, records: Sequence[RunRecord]) -> Noti
 
 
 def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
-    """Said once, by the metric that lost most: all of them read the same runs."""
+    """Reported once, by the metric that lost most: all of them read the same runs."""
     losing = [[one for one in each.comparisons if one.lost] for each in compared]
     most = max(losing, key=lambda ones: sum(one.lost for one in ones), default=[])
     if not most:
@@ -162,8 +162,7 @@ def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
     return [
         Notice(
             code="repeats-lost",
-            message=f"{times} a comparison lacks one of its figures in a repeat, and does without "
-            "that repeat",
+            message=f"{times} a comparison lacks a figure in a repeat, and leaves that repeat out",
             cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in most)),
             runs=lost,
             planned_runs=runs,
@@ -190,8 +189,8 @@ def _repeats_apart(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
     return [
         Notice(
             code="repeats-apart",
-            message=f"one repeat was up to {significant(most, 2)} times as fast as another"
-            f"{example}: something else than the levels changed between them",
+            message=f"one repeat was up to {significant(most, 2)} times as fast as a different one"
+            f"{example}: something other than the levels changed between them",
             cells=tuple(filter(None, (cell_phrase(one.cell) for _, one in found))),
             runs=sum(len(study.runs_of(one.cell)) for _, one in found),
             planned_runs=len(study.measured),
@@ -204,9 +203,8 @@ def _hosts(study: Study, runs: int) -> list[Notice]:
     if not differing:
         return []
     message = (
-        "the runs were made on hosts that differ ("
-        + ", ".join(differing)
-        + "): comparisons stay sound, absolute figures of different sessions do not compare"
+        f"the runs were measured on hosts that differ ({', '.join(differing)}): comparisons "
+        "remain valid, but absolute figures of different sessions cannot be compared"
     )
     return [Notice("host-changed", message, (), runs, runs)]
 
@@ -217,17 +215,17 @@ def _one_of(messages: Sequence[str]) -> str:
 
 
 def _cells(study: Study, records: Iterable[RunRecord]) -> tuple[str, ...]:
-    """The cells of some runs in words; if it is all cells, they are not listed."""
-    # The only cell has no words, and needs none.
+    """The cells of some runs; if it is all cells, they are not listed."""
+    # The only cell has no name, and needs none.
     cells = tuple(dict.fromkeys(filter(None, (cell_phrase(record.cell) for record in records))))
     return ("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells
 
 
 _MESSAGES = {
-    "warming": "it still became faster while it was measured",
-    "cooling": "it became slower while it was measured",
-    "cyclic": "its speed comes and goes in a cycle",
-    "none": "its speed changes, and neither settles nor repeats",
+    "warming": "it was still getting faster during the measurement",
+    "cooling": "it got slower during the measurement",
+    "cyclic": "its speed changes in a cycle",
+    "none": "its speed changes without settling or repeating",
 }
 DRIFT_MATTERS = 0.05
 """A change of speed below this share gets no mark: effects that levels have in common cancel in
@@ -328,8 +326,8 @@ def _notice(study: Study, state: str, found: Sequence[tuple[CellFigures, Steadin
 def _evidence(cell: CellFigures) -> str:
     """The figures in which a cold cache would show."""
     seen = [
-        f"{significant(cell.figures[name].mean, 2)} {called}"
-        for name, called in _EVIDENCE.items()
+        f"{significant(cell.figures[name].mean, 2)} {label}"
+        for name, label in _EVIDENCE.items()
         if name in cell.figures
     ]
     return f"; {', '.join(seen)}" if seen else ""
@@ -375,9 +373,9 @@ def host_notes_of(study: Study) -> tuple[HostNote, ...]:
 
 
 def note_text(note: HostNote, compared: int) -> str:
-    """`warning damon-pageout: the kernel pages out …`, with the metrics if they are not all of so
-    many."""
-    of = "" if len(note.metrics) == compared else f" (bears on {', '.join(note.metrics)})"
+    """`warning damon-pageout: the kernel pages out …`, with the metrics if they are not all of the
+    compared ones."""
+    of = "" if len(note.metrics) == compared else f" (affects {', '.join(note.metrics)})"
     aside = f" (ignored: {note.ignored})" if note.ignored else ""
     return f"{note.severity} {note.check}: {note.evidence}{of}{aside}"
 

@@ -39,6 +39,6 @@ def missing_text(error: Exception) -> str:
         return f"This part is missing: {error.message.rstrip('.')}."
     place = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        "This part is missing because of a fault of contend, and what else is told stands "
+        "This part is missing because of an error in contend; the rest of the report is valid "
         f"({type(error).__name__}: {error}; {Path(place.filename).name}, line {place.lineno})."
     )

@@ -10,7 +10,7 @@ from contend.experiment import Level, Roles
 from contend.findings import Claims, Compared, Constant, Finding, ReportText, claims_of
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.naming import USE, Naming, as_sentence, columns_text, place_of
-from contend.sections.words import change_of, gain_text, size_text
+from contend.sections.words import amount_text, change_of, gain_text, subject_text, verdict_text
 
 
 def claim_sentence(naming: Naming, compared: Compared, level: Level) -> ReportText:
@@ -18,7 +18,7 @@ def claim_sentence(naming: Naming, compared: Compared, level: Level) -> ReportTe
     whole = next((one for one in compared.wholes if one.level == level), None)
     if whole is None:
         return ReportText(
-            "{} was not measured beside the baseline yet", as_sentence(naming.noun(level))
+            "{} was not measured together with the baseline yet", as_sentence(naming.noun(level))
         )
     claims = claims_of(compared, level)
     if whole.tone == "open" or not claims:
@@ -47,19 +47,19 @@ def _first(naming: Naming, one: Finding, level: Level) -> ReportText:
     compared = naming.roles.compared
     is_server = metric.name == THROUGHPUT and compared is not None and compared.path == USE
     if one.tone == "equivalent":
-        beside = "" if change else ReportText(", compared with {}", naming.baseline)
+        than = "" if change else ReportText(", compared with {}", naming.baseline)
         if is_server:
             margin = Constant(one.margin * 100)
             return ReportText(
                 "{} {} as fast as {}, within ±{} %", subject, be, naming.baseline, margin
             )
         of, margin_text = change_of(metric), _margin(one)
-        return ReportText("{} {} no difference to {} {}{}", subject, make, of, margin_text, beside)
+        return ReportText("{} {} no difference to {} {}{}", subject, make, of, margin_text, than)
     than = "" if change else ReportText(" than {}", naming.baseline)
     if metric.noun:
         verb = metric.verb if plural else _singular(metric.verb)
-        return ReportText("{} {} {}{}", subject, verb, amount_of(one), than)
-    amount, of = amount_of(one), ReportText.written(metric.subject)
+        return ReportText("{} {} {}{}", subject, verb, amount_text(one), than)
+    amount, of = amount_text(one), subject_text(metric)
     if is_server and not change:
         return ReportText("{} {} {}{}", subject, be, amount, than)
     if metric.name == THROUGHPUT or change:
@@ -77,11 +77,6 @@ def _singular(verb: str) -> str:
     return f"{verb}es" if verb.endswith("o") else f"{verb}s"
 
 
-def verdict_of(one: Finding) -> str:
-    assert one.change.verdict is not None
-    return one.change.verdict
-
-
 def _margin(one: Finding) -> ReportText:
     return ReportText("beyond ±{} %", Constant(one.margin * 100))
 
@@ -91,35 +86,26 @@ def _further(roles: Roles, one: Finding, first: Finding) -> ReportText:
     place = place_of(roles, one)
     if one.tone == "equivalent":
         return ReportText("{}, no difference {}", place, _margin(one))
-    return ReportText("{}, {}", place, amount_of(one, with_noun=first.tone == "equivalent"))
-
-
-def amount_of(one: Finding, *, with_noun: bool = True) -> ReportText:
-    """`34 % (±12) more new orders a minute`, `13 % (±1) slower`."""
-    metric, verdict = one.metric, verdict_of(one)
-    word = metric.amount(verdict) if metric.noun else metric.changed(verdict)
-    if not with_noun:
-        word = word.removesuffix(f" {metric.noun}")
-    return ReportText("{} {}", size_text(one.change), ReportText.written(word))
+    return ReportText("{}, {}", place, amount_text(one, with_noun=first.tone == "equivalent"))
 
 
 def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> ReportText:
     """Nothing is decided, or a decision is impossible."""
     subject, plural = _subject(naming, level)
-    beside = "" if naming.change(level) else ReportText(" compared with {}", naming.baseline)
+    baseline = "" if naming.change(level) else ReportText(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)
     seen = ReportText("{} %{}{}", gain_text(whole.change), " " if place else "", place)
     verb = "change" if plural else "changes"
     compared = naming.roles.compared
     if whole.tone == "open":
-        words = "{} {} {} by {}{}"
-        return as_sentence(ReportText(words, subject, verb, change_of(metric), seen, beside))
+        template = "{} {} {} by {}{}"
+        return as_sentence(ReportText(template, subject, verb, change_of(metric), seen, baseline))
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
         verb, than = ("are" if plural else "is"), naming.baseline
-        words = "Whether {} {} faster or slower than {} is not certain: {}"
-        return ReportText(words, subject, verb, than, seen)
-    words = "Whether {} {} {}{} is not certain: {}"
-    return ReportText(words, subject, verb, change_of(metric), beside, seen)
+        template = "Whether {} {} faster or slower than {} is not certain: {}"
+        return ReportText(template, subject, verb, than, seen)
+    template = "Whether {} {} {}{} is not certain: {}"
+    return ReportText(template, subject, verb, change_of(metric), baseline, seen)
 
 
 def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> ReportText:
@@ -132,7 +118,7 @@ def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -
     counts = [
         ReportText(
             "{} in {} of {} cells",
-            ReportText.written(metric.changed(verdict)),
+            verdict_text(metric, verdict),
             Constant(count),
             own,
         )
@@ -140,27 +126,29 @@ def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -
         if (count := sum(one.tone == tone for one in claims.more))
     ]
     if not counts:
-        words = "{} {} no difference to {} that matters in {} of {} cells"
-        return ReportText(words, subject, verb, change_of(metric), Constant(len(claims.more)), own)
-    words = "{} {} {} {}; over more of them nothing is certain"
-    of = ReportText.written(metric.subject)
-    return ReportText(words, subject, verb, of, ReportText.joined(", and ", counts))
+        template = "{} {} no difference to {} that matters in {} of {} cells"
+        return ReportText(
+            template, subject, verb, change_of(metric), Constant(len(claims.more)), own
+        )
+    template = "{} {} {} {}; nothing is certain over several of them"
+    of = subject_text(metric)
+    return ReportText(template, subject, verb, of, ReportText.joined(", and ", counts))
 
 
 def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[ReportText]:
     """The certain results contrary to the whole sentence: tables, or else the number of cells."""
-    metric, said = compared.metric, {one.tone for one in claims.findings}
+    metric, tones = compared.metric, {one.tone for one in claims.findings}
     found = []
     for tone, verdict in (("better", metric.better), ("worse", metric.worse)):
-        if tone in said:
+        if tone in tones:
             continue
         rows = [one for one in compared.rows if (one.level, one.tone) == (level, tone)]
         own = [one for one in compared.comparisons if one.level == level]
         count = sum(one.tone == tone for one in own)
         if rows:
-            found += [ReportText("but {}, {}", place_of(roles, rows[0]), amount_of(rows[0]))]
+            found += [ReportText("but {}, {}", place_of(roles, rows[0]), amount_text(rows[0]))]
         elif count:
-            word = ReportText.written(metric.changed(verdict))
-            words = "but in {} of {} cells it is {}"
-            found.append(ReportText(words, Constant(count), Constant(len(own)), word))
+            word = verdict_text(metric, verdict)
+            template = "but in {} of {} cells it is {}"
+            found.append(ReportText(template, Constant(count), Constant(len(own)), word))
     return found

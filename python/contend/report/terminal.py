@@ -201,18 +201,18 @@ class _Out:
                     row.append_text(cells[column])
                 self._print(row)
 
-    def _folded(self, words: TextTable) -> None:
+    def _folded(self, source: TextTable) -> None:
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
         # Names are not broken for the sake of long values.
-        widest = max((len(str(row[0])) for row in words.rows), default=0)
-        widths = [min(widest, _NAME_WIDTH), *(0 for _ in words.columns[1:])]
-        for column, width in zip(words.columns, widths, strict=True):
+        widest = max((len(str(row[0])) for row in source.rows), default=0)
+        widths = [min(widest, _NAME_WIDTH), *(0 for _ in source.columns[1:])]
+        for column, width in zip(source.columns, widths, strict=True):
             head = Text(one_line(column))
             table.add_column(head, header_style="dim", overflow="fold", min_width=width)
-        for row in words.rows:
+        for row in source.rows:
             table.add_row(*(Text(one_line(_cell(cell).plain)) for cell in row))
         self.line()
-        self.line(words.caption)
+        self.line(source.caption)
         self.console.print(table, highlight=False)
 
     def _print(self, text: Text) -> None:
@@ -290,21 +290,21 @@ def _warned(report: Report, out: _Out) -> None:
         out.line(_failure(failure), "yellow")
     notes = [one for one in report.host_notes if not one.ignored]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
-    said = [
+    remarks = [
         *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
         *map(_warning, most),
         *(note_text(one, len(report.compared)) for one in notes if one.severity != "severe"),
     ]
-    shown = said if len(said) <= _WARNED else said[: _WARNED - 1]
+    shown = remarks if len(remarks) <= _WARNED else remarks[: _WARNED - 1]
     for text in shown:
         out.cut(text, "yellow")
-    if more := len(said) - len(shown):
+    if more := len(remarks) - len(shown):
         out.line(f"and {more} more warnings: `contend show --full`", "yellow")
 
 
 def _host(report: Report, out: _Out) -> None:
     if report.host_notes:
-        out.line("The host, as doctor saw it before the runs:", "yellow")
+        out.line("Host problems that doctor reported before the runs:", "yellow")
         for note in report.host_notes:
             out.item(note_text(note, len(report.compared)))
 
@@ -372,7 +372,7 @@ def _warning(notice: Notice) -> str:
 def _notices(report: Report, out: _Out) -> None:
     out.head("Warnings and failures")
     if not report.warnings and not report.failures:
-        out.line("None: no run failed, none was lost, and no check complained.")
+        out.line("None: no run failed or was lost, and no check reported a problem.")
     for notice in report.failures:
         out.item(f"{_failure(notice)}{_where(notice)}")
     for notice in report.warnings:
@@ -388,7 +388,7 @@ def _where(notice: Notice) -> str:
 
 
 def _provenance(report: Report, out: _Out) -> None:
-    out.head("What the answer rests on")
+    out.head("Basis of the answer")
     for text in report.answer.basis:
         out.item(text)
     out.head("How it was measured")

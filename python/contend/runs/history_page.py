@@ -64,7 +64,7 @@ def _chart(history: History, one: Series) -> Chart:
     y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": False}}
     place: dict[str, Any] = {"x": {**x, "scale": {"nice": False}}, "y": y}
     interval = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    told = {"description": {"field": "said", "type": "nominal"}}
+    told = {"description": {"field": "tooltip", "type": "nominal"}}
     target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "aria": True}
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.4}, "encoding": interval},
@@ -94,4 +94,4 @@ def _row(history: History, one: Series, at: int) -> dict[str, Any]:
     value, low, high = values
     began = history_text.when(run.began)
     said = f"run: {run.name}; began: {began}; value: {significant(value, 4)}"
-    return {"run": point.run + 1, "value": value, "low": low, "high": high, "said": said}
+    return {"run": point.run + 1, "value": value, "low": low, "high": high, "tooltip": said}

@@ -160,8 +160,8 @@ def _lead(differences: Sequence[Finding], names: Sequence[str]) -> str:
         return "No place has repeats of both kinds yet."
     covered = sum(one.low <= 1 <= one.high for one in known)
     return (
-        f"The same change on the same server and tables, asked for by {' and by '.join(names)} in "
-        f"one run. At {covered} of {len(known)} places the gains differ by no more than the error; "
-        "a difference is the ratio of the two gains, in percent, and all intervals of the "
-        "differences hold together."
+        "The same change on the same server and tables, measured in one run with "
+        f"{' and with '.join(names)}. At {covered} of {len(known)} places the gains differ by no "
+        "more than the error. A difference is the ratio of the two gains, in percent; the "
+        "intervals of all differences hold together."
     )

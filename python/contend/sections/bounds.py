@@ -1,4 +1,4 @@
-"""The use of the CPUs where the gain is most certain: does the machine limit it?"""
+"""CPU headroom: the use of the CPUs where the gain is most certain: does the machine limit it?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from contend.findings import Constant, Finding, ReportText, Study, surest
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT
-from contend.sections.model import Inputs, Layout, Panel, Section, Shown
+from contend.sections.model import Inputs, Panel, Section, Shown
+from contend.sections.naming import Naming
 from contend.sections.provenance import cpu_count
 from contend.sections.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
 from contend.stats import Estimate
@@ -20,27 +21,27 @@ _OF_THEIR_OWN = 0.85
 """Share of the speed of one CPU alone; with less, the CPUs do not have a core each."""
 
 
-_TITLE = "What the machine allows"
+_TITLE = "CPU headroom"
 
 
 def _read(inputs: Inputs) -> tuple[ReportText, ...] | None:
     found = bounds_of(
         inputs.study,
-        inputs.layout,
+        inputs.naming,
         inputs.panels,
         inputs.compared[0].comparisons,
-        cause_told=inputs.cause_told,
+        has_cause=inputs.has_cause,
     )
     return found or None
 
 
 def bounds_of(
     study: Study,
-    layout: Layout,
+    naming: Naming,
     panels: Sequence[Panel],
     comparisons: Sequence[Finding],
     *,
-    cause_told: bool,
+    has_cause: bool,
 ) -> tuple[ReportText, ...]:
     """What limits the server where a gain of throughput, or of the time for the work, is certain.
     If the report explains no cause either: what limits it at its highest throughput. Nothing if
@@ -50,40 +51,46 @@ def bounds_of(
     if cpus is None or study.metrics[0].name not in (THROUGHPUT, EVENTS, SECONDS):
         return ()
     if best is None or best.tone != "better":
-        return () if cause_told or not study.decides else _of_the_server(study, panels, cpus)
+        return () if has_cause or not study.decides else _of_the_server(study, panels, cpus)
     found = _busy_at(panels, best)
     if found is None:
         return ()
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
-    certain = "is most certain ({} %)" if len(comparisons) > 1 else "is {} %"
     where = ReportText(
-        "At {}, where the {} {}, server and client, which share this machine, kept {} of its {} "
-        "CPUs busy (n = {}); at the baseline ({}) it was {}.",
-        cell_phrase(best.cell),
+        "The {} is {}{} ({} %). There, server and client together used {} of this machine's {} "
+        "CPUs (n = {}); at the baseline ({}), {}.",
         noun,
-        ReportText(certain, gain_text(best.change)),
+        "most certain at " if len(comparisons) > 1 else "at ",
+        cell_phrase(best.cell),
+        gain_text(best.change),
         estimate_text(after),
         Constant(cpus),
         repeats_text(after.n),
-        ReportText.written(layout.baseline or ""),
+        naming.baseline,
         estimate_text(before),
     )
     match _is_full(after, cpus):
         case True:
-            words = (
-                "That is all the CPU time there is: at that place this machine, and not only the "
-                "thing compared, bounds the {}. More CPUs may show more."
+            bound = ReportText(
+                "The CPUs were saturated, so this machine also limits the {}. More CPUs may show "
+                "more.",
+                noun,
             )
-            bound = ReportText(words, noun)
         case False:
-            words = (
-                "{} of the CPU time was left idle there, so CPU time alone did not bound the {}."
+            bound = ReportText(
+                "{} of the CPU time there was idle, so CPU time alone did not limit the {}.",
+                _idle(after, cpus),
+                noun,
             )
-            bound = ReportText(words, _idle(after, cpus), noun)
         case None:
-            words = "{} of the CPU time was left idle there: whether CPU time bounds the {}, {}."
-            bound = ReportText(words, _idle(after, cpus), noun, _why_not_certain(after))
+            bound = ReportText(
+                "{} of the CPU time there was idle. {} does not decide whether CPU time limits "
+                "the {}.",
+                _idle(after, cpus),
+                _repeats(after),
+                noun,
+            )
     return (where, bound, *_together(study, cpus))
 
 
@@ -94,8 +101,8 @@ def _is_full(busy: Estimate, cpus: float) -> bool | None:
     return False if busy.high < _FULL * cpus else None
 
 
-def _why_not_certain(busy: Estimate) -> str:
-    return "one repeat does not tell" if busy.n < 2 else "these repeats do not tell for certain"
+def _repeats(busy: Estimate) -> str:
+    return "One repeat" if busy.n < 2 else "This number of repeats"
 
 
 def _idle(busy: Estimate, cpus: float) -> ReportText:
@@ -131,13 +138,15 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
     if not found:
         return ()
     _, speed, used, cell = max(found, key=lambda one: one[0])
-    where = ReportText("At {}, where the", cell_phrase(cell)) if len(found) > 1 else "The"
+    rate = ReportText("{} queries per second", estimate_text(speed))
+    where = (
+        ReportText("The highest throughput was {}, at {}. There,", rate, cell_phrase(cell))
+        if len(found) > 1
+        else ReportText("At {},", rate)
+    )
     figures = ReportText(
-        "{} server answered {} ({} a second), server and client, which share this machine, kept {} "
-        "of its {} CPUs busy (n = {}).",
+        "{} server and client together used {} of this machine's {} CPUs (n = {}).",
         where,
-        "most queries" if len(found) > 1 else "queries",
-        estimate_text(speed),
         estimate_text(used),
         Constant(cpus),
         repeats_text(used.n),
@@ -148,14 +157,14 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
 def _verdict(used: Estimate, cpus: float) -> ReportText:
     is_full = _is_full(used, cpus)
     if is_full:
-        return ReportText("That is all the CPU time there is, so CPU time bounds it.")
+        return ReportText("The CPUs were saturated, so CPU time limits the throughput.")
     idle = _idle(used, cpus)
     if is_full is None:
-        words = "{} of the CPU time was left idle: whether CPU time bounds it, {}."
-        return ReportText(words, idle, _why_not_certain(used))
+        template = "{} of the CPU time was idle. {} does not decide whether CPU time limits it."
+        return ReportText(template, idle, _repeats(used))
     return ReportText(
-        "{} of the CPU time was left idle, so CPU time alone does not bound it: look at storage, "
-        "locks, and whether clients were enough.",
+        "{} of the CPU time was idle, so CPU time alone does not limit the throughput: check "
+        "storage, locks and the number of clients.",
         idle,
     )
 
@@ -167,10 +176,10 @@ def _together(study: Study, cpus: float) -> list[ReportText]:
         return []
     return [
         ReportText(
-            "Its {} CPUs together do {:.1f} times what one of them does alone (measured before the "
-            "run). So they share cores, whatever the machine says of them, or others use those "
-            "too. A thread that waits then leaves its share of the core to the others, and what "
-            "ends its waiting gains less than where each CPU is a core.",
+            "Its {} CPUs together do {:.1f} times the work of one alone (measured before the run). "
+            "So they share cores, whatever the machine reports, or other programs use them too. A "
+            "waiting thread then leaves its share of the core to the others, and a change that "
+            "ends the wait gains less than where each CPU is a core.",
             Constant(cpus),
             Constant(together),
         )
@@ -192,4 +201,4 @@ def _busy_at(panels: Sequence[Panel], best: Finding) -> tuple[Estimate, Estimate
     return None
 
 
-SECTION = Section("bounds", _TITLE, _read, lambda said, _inputs: Shown(_TITLE, " ".join(said)))
+SECTION = Section("bounds", _TITLE, _read, lambda found, _inputs: Shown(_TITLE, " ".join(found)))

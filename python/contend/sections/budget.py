@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.experiment import Level
-from contend.findings import ReportText, Study, cell_figures
+from contend.findings import Study, cell_figures
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.metrics import Metric, Run
 from contend.metrics.counters import SOURCES, CounterSource, counters_in
@@ -38,16 +38,15 @@ from contend.sections.looks import (
     cost_json,
     cost_rows,
     effect_of,
+    failed_sentences,
     head_of,
-    known_text,
     looked,
-    lost_words,
     side_by_side,
     speed_of,
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import estimate_text, figure_json, significant
+from contend.sections.words import estimate_text, figure_json, known_text, significant
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -119,8 +118,8 @@ _SLICE_KEYS = (
 
 
 def _kept(event: Slice) -> dict[str, Any]:
-    told: dict[str, Any] = dict(event)
-    return {key: told[key] for key in _SLICE_KEYS if key in told}
+    fields: dict[str, Any] = dict(event)
+    return {key: fields[key] for key in _SLICE_KEYS if key in fields}
 
 
 def _lag_us(open_loop: Any) -> float | None:
@@ -198,18 +197,20 @@ def _unknown(figures: Mapping[str, Any], looked: Rounds) -> tuple[str, ...]:
     if not figures.get("is_here"):
         return ("the inside of the server: it does not run on this host",)
     if not looked:
-        return ("the inside of the server: no round was looked at",)
-    said = []
+        return ("the inside of the server: no round had a diagnostic pass",)
+    unknown = []
     refused = next((r for one in looked if (r := one["look"].get("refused"))), None)
     if refused is not None:
-        said.append(f"where threads wait: {refused}")
+        unknown.append(f"where threads wait: {refused}")
     if not all(one["look"]["scheduled"] for one in looked):
-        said.append("time on a CPU and waiting for one: the kernel counts none (schedstat)")
+        unknown.append("time on a CPU and waiting for one: not counted by this kernel (schedstat)")
     if refused is None and not has_threads(looked, figures):
-        said.append("what is outside the server: its threads are not one for each connection")
+        unknown.append("the part outside the server: it does not have one thread per connection")
     elif refused is None and not any(one["look"]["reads"] for one in looked):
-        said.append("where threads wait: no look met one, as if the host had no time for looks")
-    return tuple(said)
+        unknown.append(
+            "where threads wait: no thread was sampled; the host may have lacked CPU time for it"
+        )
+    return tuple(unknown)
 
 
 def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
@@ -226,7 +227,7 @@ def _hot_lock(looked: Rounds, figures: Mapping[str, Any]) -> HotLock | None:
         parts = parts_of_round(one, figures)
         if name in parts:
             of_response.append(share_of(parts[name], one["latency_us"]["mean"]))
-    # Which of the addresses is where spare threads wait is not known.
+    # It is not known at which of the addresses the spare threads wait.
     if not waits or not of_response or any(spare_threads(o["look"], figures) for o in looked):
         return None
     (address, found), *_ = addresses.most_common(1)
@@ -257,7 +258,7 @@ def _slow(rounds: Rounds) -> SlowBudget | None:
     )
 
 
-_ASKED: Mapping[str, str] = {
+_SHOWN: Mapping[str, str] = {
     "status": r"Handler_(?!commit|external_lock).+|Innodb_row_lock_(time|waits)|Table_locks_waited"
     r"|Created_tmp_.+|Sort_merge_passes|Qcache_(hits|inserts|lowmem_prunes|not_cached)"
     r"|Key_(read_requests|reads|write_requests|writes)|Aria_pagecache_reads"
@@ -279,26 +280,26 @@ class ServerCount:
     figures: tuple[Estimate | None, ...]
 
 
-def server_says(study: Study, cells: Sequence[Mapping[str, Level]]) -> list[ServerCount]:
+def server_counts(study: Study, cells: Sequence[Mapping[str, Level]]) -> list[ServerCount]:
     """The counts in these cells, in the order of the sources; missing counts are left out. n
     counts repeats."""
     runs = [run for cell in cells for run in study.runs_of(cell)]
     found = {(source.name, name) for run in runs for source, name in counters_in(run)}
-    asked = [
+    shown = [
         _count_of(source, name)
         for source in SOURCES
         if source.queries is not None
         for name in sorted(name for of, name in found if of == source.name)
-        if re.fullmatch(_ASKED.get(source.name, "(?!)"), name)
+        if re.fullmatch(_SHOWN.get(source.name, "(?!)"), name)
     ]
-    wanted = replace(study, shown=tuple(asked))
-    told = [cell_figures(wanted, cell) for cell in cells]
+    wanted = replace(study, shown=tuple(shown))
+    figures = [cell_figures(wanted, cell) for cell in cells]
     counts = [
         ServerCount(
             metric.title,
-            tuple(None if one is None else one.figures.get(metric.name) for one in told),
+            tuple(None if one is None else one.figures.get(metric.name) for one in figures),
         )
-        for metric in asked
+        for metric in shown
     ]
     return [one for one in counts if any(figure and figure.mean for figure in one.figures)]
 
@@ -325,34 +326,30 @@ def _read(inputs: Inputs) -> LooksFound[Budget] | None:
 
 def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
     compared, groups = inputs.compared_path, found.groups
-    said = [said for one in found.cells for said in _said(one)] + lost_words(found.failed)
+    notable = [text for one in found.cells for text in _notable(one)]
     tables = []
     for group in groups:
-        says = server_says(inputs.study, [one.cell for one in group])
-        tables += _tables(group, says, compared)
+        counts = server_counts(inputs.study, [one.cell for one in group])
+        tables += _tables(group, counts, compared)
     charts = [bars_chart(group, compared) for group in groups]
     charts += [chart for group in groups if (chart := slow_chart(group, compared)) is not None]
     charts += [fall for group in groups for fall in waterfalls(group, compared)]
-    lead = " ".join(said)
-    lead = lead or "Blocks of their own after the measured ones; none of their figures is above."
+    lead = " ".join((*notable, *failed_sentences(found.failed)))
+    lead = lead or "Measured in separate blocks after the others; no figure above includes them."
     return Shown(_TITLE, lead, tuple(tables), tuple(charts), is_short=True)
 
 
-def _said(one: Budget) -> list[str]:
+def _notable(one: Budget) -> list[str]:
     """The notable results of a cell: a hot lock, and the unknown parts."""
-    at = with_cell(one.cell)
-    said = []
+    at, sentences = with_cell(one.cell), []
     if one.hot_lock is not None:
         lock = one.hot_lock
-        said.append(
-            ReportText.written(
-                f"One lock is hot{at}: {lock.share * 100:.0f} % of the {lock.reads} waits for "
-                f"memory that were seen are for one address ({lock.address}), and such waits take "
-                f"{lock.of_response * 100:.0f} % of the response time."
-            )
+        sentences.append(
+            f"One lock is hot{at}: {lock.share * 100:.0f} % of the {lock.reads} sampled "
+            f"waits for memory are for one address ({lock.address}). All such waits take "
+            f"{lock.of_response * 100:.0f} % of the response time."
         )
-    said += [ReportText.written(f"Not known{at}: {what}.") for what in one.unknown]
-    return [str(words) for words in said]
+    return sentences + [f"Not known{at}: {part}." for part in one.unknown]
 
 
 def _tables(
@@ -367,7 +364,7 @@ def _tables(
     base = next((head_of(one, compared) for one in group if not one.changes), "")
     return [
         TextTable(
-            f"Mean microseconds of an event{where} (intervals after ±; n counts rounds)",
+            f"Mean microseconds per event{where} (intervals after ±; n counts rounds)",
             ("part", *heads, *(f"{head_of(one, compared)} less {base}" for one in levels)),
             tuple(
                 (
@@ -385,8 +382,8 @@ def _tables(
         *(
             [
                 TextTable(
-                    f"What the server says of a query{where} (of the measured runs; n counts "
-                    "repeats)",
+                    f"The server's own counters per query{where} (from the measured runs; n "
+                    "counts repeats)",
                     ("counter", *heads),
                     tuple((one.name, *map(known_text, one.figures)) for one in counts),
                 )
@@ -395,19 +392,19 @@ def _tables(
             else ()
         ),
         side_by_side(
-            f"What the look itself did{where}",
+            f"Effect of the diagnostic pass{where}",
             group,
             compared,
             [
                 *cost_rows("with it over without"),
-                ("looks at threads", lambda one: str(one.reads)),
+                ("thread samples", lambda one: str(one.reads)),
                 *(
                     [("rounds left out (no CPU for a thread)", lambda one: str(one.left_out))]
                     if any(one.left_out for one in group)
                     else ()
                 ),
                 (
-                    "CPU time of the look, of one CPU",
+                    "CPU time of the pass, of one CPU",
                     lambda one: f"{one.look_cpu_share * 100:.2f} %",
                 ),
             ],
@@ -429,7 +426,7 @@ def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> li
             (
                 (RESPONSE, *(known_text(slow.response_us) for _, slow in known)),
                 *(
-                    # A place where no thread was seen to wait.
+                    # No sample found a thread waiting there.
                     (
                         name,
                         *(
@@ -439,8 +436,8 @@ def _slow_table(group: Sequence[Budget], where: str, compared: str | None) -> li
                     )
                     for name in names
                 ),
-                ("slow from, us", *(significant(slow.over_us, 3) for _, slow in known)),
-                ("looks at their threads", *(str(slow.reads) for _, slow in known)),
+                ("slow if above, us", *(significant(slow.over_us, 3) for _, slow in known)),
+                ("samples of their threads", *(str(slow.reads) for _, slow in known)),
             ),
         )
     ]

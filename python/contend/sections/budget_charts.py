@@ -52,7 +52,7 @@ _BAR, _STEP = 34, 20
 _FALL_WIDTH = WIDTH - 140
 """Width of a waterfall, without the names of the parts."""
 
-_REST = "what is not known"
+_REST = "unknown rest"
 _LESS, _MORE, _WHOLE = PALETTE[3], PALETTE[2], PALETTE[0]
 
 
@@ -74,8 +74,8 @@ def bars_chart(group: Sequence[Budget], compared: str | None) -> Chart:
     bars = [(head_of(one, compared), one.response_us, one.parts) for one in group]
     return _bars(
         "Where the time of a query goes",
-        "Mean microseconds of an event, by where they go. A remainder below zero is not drawn: the "
-        "parts are more than the response time then.",
+        "Mean microseconds per event, by part. A negative remainder is not drawn: the parts then "
+        "exceed the response time.",
         str(cell_phrase(context_of(group[0], compared))),
         bars,
         parts_of(group),
@@ -90,8 +90,8 @@ def slow_chart(group: Sequence[Budget], compared: str | None) -> Chart | None:
         return None
     return _bars(
         "The slowest hundredth of events",
-        "Mean microseconds of an event that takes longer than 99 of 100, by looks at its thread "
-        "alone: the scheduler's counts are of no single event.",
+        "Mean microseconds of an event slower than 99 of 100, from samples of its thread alone: "
+        "the scheduler's counts do not describe single events.",
         str(cell_phrase(context_of(group[0], compared))),
         [(head, slow.response_us, slow.parts) for head, slow in known],
         [name for name in SLOW_PARTS if any(name in slow.parts for _, slow in known)],
@@ -109,7 +109,7 @@ def _bars(
             "part": name,
             "order": order,
             "us": max(0.0, part.mean),
-            "said": f"{rows}: {head}; {name}, us: {estimate_text(part)}; of the response time: "
+            "tooltip": f"{rows}: {head}; {name}, us: {estimate_text(part)}; of the response time: "
             f"{_share(part, whole):.1%}",
         }
         for head, whole, parts in bars
@@ -125,7 +125,7 @@ def _bars(
                 "field": "us",
                 "type": "quantitative",
                 "stack": "zero",
-                "title": "us of an event",
+                "title": "us per event",
             },
             "y": {
                 "field": "cell",
@@ -136,7 +136,7 @@ def _bars(
             "order": {"field": "order", "type": "ordinal"},
             "fill": {**hue, "scale": {**scale, "range": [_LOOKS[name][0] for name in names]}},
             "opacity": {**hue, "scale": {**scale, "range": [_LOOKS[name][1] for name in names]}},
-            "description": {"field": "said", "type": "nominal"},
+            "description": {"field": "tooltip", "type": "nominal"},
         },
     }
     title = chart_title(kind, place)
@@ -145,7 +145,7 @@ def _bars(
         kind=kind,
         label=place,
         caption=caption,
-        alt=f"{title}: a bar of each {rows}, divided into parts. The figures are in the table.",
+        alt=f"{title}: one bar per {rows}, divided into parts. The figures are in the table.",
         spec=frame(title, values, [drawn], height=_BAR * len(bars)),
     )
 
@@ -188,14 +188,14 @@ def _waterfall(base: Budget, one: Budget, group: Sequence[Budget], compared: str
                 "low": None,
                 "high": None,
                 "colour": _WHOLE,
-                "said": f"{_REST}, us: {rest:+.1f}",
+                "tooltip": f"{_REST}, us: {rest:+.1f}",
             }
         )
     values.append(_step(last, 0.0, end, _WHOLE, one.response_us))
     label = f"{place}, {after}" if place else after
     title = chart_title(f"From {before} to {after}", place)
     drawn = step_bars(
-        "us of an event",
+        "us per event",
         {"x": {"field": "from"}, "x2": {"field": "to"}},
         (_WHOLE, _LESS, _MORE),
     )
@@ -203,8 +203,8 @@ def _waterfall(base: Budget, one: Budget, group: Sequence[Budget], compared: str
         id=slug(f"budget {label} less {before}"),
         kind="From the baseline to a level",
         label=label,
-        caption="Mean microseconds of an event: what the level takes away is green, what it adds "
-        "orange; thin lines are the intervals of neighbours' differences.",
+        caption="Mean microseconds per event. Green: the level takes less; orange: it takes more. "
+        "Thin lines are the intervals of the differences between neighbours.",
         alt=f"{title}: {start:.0f} us become {end:.0f} us, part by part. The figures are in the "
         "last column of the table.",
         spec=frame(title, values, drawn, width=_FALL_WIDTH, height=_STEP * len(values)),
@@ -216,17 +216,17 @@ def _colour(change: Estimate) -> str:
 
 
 def _step(
-    name: str, start: float, end: float, hue: str, told: Estimate, *, signed: bool = False
+    name: str, start: float, end: float, hue: str, value: Estimate, *, signed: bool = False
 ) -> Spec:
     """One bar of a waterfall, with the interval of its value at its end."""
-    text = str(estimate_text(told))
+    text = str(estimate_text(value))
     sign = "+" if signed and not text.startswith("-") else ""
     return {
         "step": name,
         "from": start,
         "to": end,
-        "low": finite(end + told.low - told.mean),
-        "high": finite(end + told.high - told.mean),
+        "low": finite(end + value.low - value.mean),
+        "high": finite(end + value.high - value.mean),
         "colour": hue,
-        "said": f"{name}, us: {sign}{text}; n: {told.n}",
+        "tooltip": f"{name}, us: {sign}{text}; n: {value.n}",
     }

@@ -133,7 +133,7 @@ def spare_threads(look: Mapping[str, Any], figures: Mapping[str, Any]) -> float:
 def parts_of_round(one: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, float]:
     """The parts of one round with a diagnostic pass, in microseconds per event."""
     look = one["look"]
-    # As many events as fell into the look, which is a little shorter than the round.
+    # The events during the diagnostic pass, which is a little shorter than the round.
     events = one["begun"] / one["duration_s"] * look["duration_s"]
     response = one["latency_us"]["mean"]
     lag = figures.get("lag_us_mean")

@@ -101,11 +101,11 @@ Spec = dict[str, Any]
 
 
 def data_row(
-    layout: Layout, column: int, level: str, estimate: Estimate, what: str, scale: float = 1.0
+    layout: Layout, column: int, level: str, estimate: Estimate, name: str, scale: float = 1.0
 ) -> Spec:
-    """One point of a line with its interval; an unknown interval is left out. `what` is its name in
-    the tooltip."""
-    told = replace(
+    """One point of a line with its interval; an unknown interval is left out. `name` is its name
+    in the tooltip."""
+    scaled = replace(
         estimate,
         mean=estimate.mean / scale,
         low=estimate.low / scale,
@@ -114,14 +114,14 @@ def data_row(
     return {
         "x": column_value(layout, column),
         "level": level,
-        "value": told.mean,
-        "low": finite(told.low),
-        "high": finite(told.high),
-        "said": said(layout, column, level, {what: figure_text(told), "n": str(told.n)}),
+        "value": scaled.mean,
+        "low": finite(scaled.low),
+        "high": finite(scaled.high),
+        "tooltip": tooltip(layout, column, level, {name: figure_text(scaled), "n": str(scaled.n)}),
     }
 
 
-def said(layout: Layout, column: int, level: str, figures: Mapping[str, str]) -> str:
+def tooltip(layout: Layout, column: int, level: str, figures: Mapping[str, str]) -> str:
     """The tooltip text of a point: `name: figure`, separated by semicolons."""
     place = {layout.rows_label: level, layout.columns_label: str(column_value(layout, column))}
     rows = {**place, **figures}
@@ -187,8 +187,8 @@ def lines(layout: Layout, y: Spec, encoding: Spec) -> list[Spec]:
     pointer."""
     if layout.columns_label and not numeric_columns(layout):
         # Levels are side by side in a named column.
-        beside = {"field": "level", "type": "nominal", "sort": list(layout.levels)}
-        encoding = {**encoding, "xOffset": beside}
+        offset = {"field": "level", "type": "nominal", "sort": list(layout.levels)}
+        encoding = {**encoding, "xOffset": offset}
     interval = {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     value = {**encoding, "y": {**y, "field": "value"}}
     layers: list[Spec] = []
@@ -202,8 +202,8 @@ def lines(layout: Layout, y: Spec, encoding: Spec) -> list[Spec]:
     shape = {**value["color"], "type": "nominal"}
     layers.append({"mark": dot, "encoding": {**value, "shape": shape}})
     target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "aria": True}
-    told = {"description": {"field": "said", "type": "nominal"}}
-    layers.append({"mark": target, "encoding": {**value, **told}})
+    described = {"description": {"field": "tooltip", "type": "nominal"}}
+    layers.append({"mark": target, "encoding": {**value, **described}})
     return layers
 
 
@@ -241,7 +241,7 @@ def step_bars(
                 "scale": {"domain": list(colours), "range": list(colours)},
                 "legend": None,
             },
-            "description": {"field": "said", "type": "nominal"},
+            "description": {"field": "tooltip", "type": "nominal"},
         },
     }
     interval: Spec = {
@@ -266,7 +266,7 @@ def frame(
         "title": title,
         "width": width,
         "height": height,
-        "data": {"values": [{"said": "", **value} for value in values]},
+        "data": {"values": [{"tooltip": "", **value} for value in values]},
         "layer": layers,
     }
 

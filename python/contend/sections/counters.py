@@ -1,4 +1,4 @@
-"""What else differs: every counter of every run, level against baseline, at every place.
+"""Counters that differ, among all counters of all runs: level against baseline, at every place.
 
 It is a list to look through and makes no claims: 5 % of its entries may be false. They do not use
 the 5 % by which the report's claims may err. The list does not show whether a counter is a cause or
@@ -21,8 +21,8 @@ from contend.findings import UNITS_MIN, Constant, ReportText, Study, pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics.counters import SOURCES, CounterSource, is_guise, is_name
+from contend.sections.looks import context_of
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.naming import Naming
 from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import discover, finite, pair_counts, picked_change
 from contend.store import RunRecord
@@ -207,10 +207,10 @@ class KeptCounters:
     def _read(self, run: RunRecord) -> np.ndarray:
         """Counts, queries and seconds of one run. (3 x counters)"""
         if run.run not in self._once:
-            self._once[run.run] = self._read_anew(run)
+            self._once[run.run] = self._read_record(run)
         return self._once[run.run]
 
-    def _read_anew(self, run: RunRecord) -> np.ndarray:
+    def _read_record(self, run: RunRecord) -> np.ndarray:
         counts = self._zeros[_server(run)].copy()
         queries, seconds = np.ones(len(counts)), np.full(len(counts), math.nan)
         for number, span in self._spans.items():
@@ -239,50 +239,49 @@ LISTED = 12
 """Counters of a level that the page has; the rest is in the JSON."""
 
 _BY_RATE = (
-    "A row marked “by the clock” did not change a second: it moved as the time that a query takes, "
-    "which may be all that there is to it."
+    "A row marked “by the clock” kept its rate per second: per query it changed like the time of a "
+    "query, which may be the whole reason."
 )
 
 
 def _lead(found: CounterList) -> str:
     count = len({one.finding.metric.name for one in found.found})
-    differ = "1 differs" if count == 1 else f"{count or 'none'} differ{'' if count else 's'}"
+    differ = "differ somewhere" if count > 1 else "differs somewhere" if count else "differs"
     return (
-        f"Of {found.counters} counters ({', '.join(found.per_level)}) {differ} somewhere by more "
-        f"than the margin ({found.tested} comparisons"
+        f"{count or 'None'} of {found.counters} counters ({', '.join(found.per_level)}) {differ} "
+        f"by more than the margin ({found.tested} comparisons"
         + ("; 5 % of those listed may be chance)." if count else ").")
     )
 
 
 def _notes(found: CounterList) -> str:
-    said = []
+    notes = []
     if found.found:
-        said.append(
-            "Counters are compared per query, gauges by their last value. The list is apart "
-            "from the claims of the report, and cannot tell a cause from a consequence."
+        notes.append(
+            "Counters are compared per query, gauges by their last value. The list is not part of "
+            "the report's claims, and cannot tell a cause from a consequence."
         )
     if any(one.by_rate for one in found.found):
-        said.append(_BY_RATE)
+        notes.append(_BY_RATE)
     if found.per_block:
-        said.append(
-            "In slices these tell of a whole block and of no level, and are left out: "
+        notes.append(
+            "Left out, because in slices they describe a whole block and not a level: "
             f"{', '.join(found.per_block)}."
         )
-    return " ".join(said)
+    return " ".join(notes)
 
 
-def _table(
-    study: Study, naming: Naming, level: Level, baseline: Level, of_level: list[CounterDifference]
-) -> TextTable:
+def _table(inputs: Inputs, level: Level, of_level: list[CounterDifference]) -> TextTable:
     """One row per counter, where it differs most certainly; the first rows are the largest."""
+    roles, naming, path = inputs.study.roles, inputs.naming, inputs.compared_path
     places: dict[str, list[CounterDifference]] = {}
     for one in of_level:
         places.setdefault(one.finding.metric.name, []).append(one)
-    contexts = len(study.roles.table_contexts()) * len(study.roles.column_levels)
+    contexts = len(roles.table_contexts()) * len(roles.column_levels)
     rows = []
     for differences in list(places.values())[:LISTED]:
         first = differences[0]
-        where = cell_phrase(_context(study, first)) or "all"
+        where = cell_phrase(context_of(first.finding, path)) or "all"
         row = [
             first.finding.metric.title + (" (by the clock)" if first.by_rate else ""),
             *([where, f"{len(differences)} of {contexts}"] if contexts > 1 else []),
@@ -293,10 +292,10 @@ def _table(
         rows.append(tuple(row))
     more = len(places) - len(rows)
     at = ("at", "in cells") if contexts > 1 else ()
-    caption = f"{naming.level(level)} against {naming.level(baseline)}, the largest certain first"
+    caption = f"{naming.level(level)} against {naming.baseline}, the most certain first"
     if more > 0:
         caption += f" ({more} more in `contend show --json`)"
-    heads = (str(naming.level(baseline)), str(naming.level(level)))
+    heads = (str(naming.baseline), str(naming.level(level)))
     return TextTable(caption, ("counter", *at, *heads, "change"), tuple(rows))
 
 
@@ -304,31 +303,22 @@ def change_text(one: CounterDifference) -> ReportText:
     """`+82 ±6`; a counter that only one side has cannot have a percentage."""
     change = one.finding.change
     if change.ratio == float("inf"):
-        return ReportText("only here (n = {})", Constant(change.n))
+        return ReportText("new (n = {})", Constant(change.n))
     if change.ratio == 0:
-        return ReportText("no more (n = {})", Constant(change.n))
+        return ReportText("gone (n = {})", Constant(change.n))
     return ReportText("{} % (n = {})", gain_text(change), Constant(change.n))
 
 
-def _context(study: Study, one: CounterDifference) -> dict[str, Level]:
-    compared = study.roles.compared
-    assert compared is not None
-    return {path: value for path, value in one.finding.cell.items() if path != compared.path}
-
-
-_TITLE = "What else differs"
+_TITLE = "Counters that differ"
 
 
 def _show(found: CounterList, inputs: Inputs) -> Shown | None:
     """None if the repeats are too few to separate any difference from chance."""
     if found.units < UNITS_MIN:
         return None
-    study, naming = inputs.study, inputs.naming
-    baseline = study.roles.baseline
-    assert baseline is not None
     tables = (
-        _table(study, naming, level, baseline, of_level)
-        for level in study.roles.others
+        _table(inputs, level, of_level)
+        for level in inputs.study.roles.others
         if (of_level := found.of(level))
     )
     notes = _notes(found)

@@ -68,7 +68,7 @@ def flame_graph(stacks: Sequence[StackTime], names: tuple[str, str]) -> Chart:
             "field": "from",
             "type": "quantitative",
             "scale": {"domain": [0, root.width_us], "nice": False},
-            "title": "µs of CPU a query, mean of both",
+            "title": "µs of CPU per query, mean of both",
         },
         "x2": {"field": "to"},
         "y": {
@@ -91,12 +91,12 @@ def flame_graph(stacks: Sequence[StackTime], names: tuple[str, str]) -> Chart:
         "scale": {"domain": [0, most], "range": [0.08, 0.75]},
         "legend": None,
     }
-    described = {"description": {"field": "said", "type": "nominal"}}
+    described = {"description": {"field": "tooltip", "type": "nominal"}}
     drawn: Spec = {
         "mark": {"type": "rect", "aria": True, "strokeWidth": 0.5, "stroke": PALETTE[0]},
         "encoding": {**place, "fill": hue, "fillOpacity": shade, **described},
     }
-    words: Spec = {
+    labels: Spec = {
         "transform": [{"filter": "datum.label != ''"}],
         "mark": {"type": "text", "align": "left", "dx": 3, "fontSize": 10.5, "baseline": "middle"},
         "encoding": {
@@ -109,14 +109,14 @@ def flame_graph(stacks: Sequence[StackTime], names: tuple[str, str]) -> Chart:
         id="flame-graph",
         kind="Where the CPU time goes",
         label="flame graph",
-        caption=f"Wide is long; a box stands on its caller. Coloured by what {names[1]} takes more "
-        f"or less than {names[0]}.",
-        alt=f"Flame graph of the server: functions by CPU time a query, coloured by the difference "
-        f"of {names[1]} from {names[0]}. The largest are in the table of the same name.",
+        caption="The width of a box is its CPU time; it stands on its caller. Colour: the time "
+        f"that {names[1]} takes more or less than {names[0]}.",
+        alt="Flame graph of the server: functions by CPU time per query, coloured by the "
+        f"difference of {names[1]} from {names[0]}. The largest are in the table of the same name.",
         spec=frame(
             f"CPU time by function: {names[1]} against {names[0]}",
             boxes,
-            [drawn, words],
+            [drawn, labels],
             width=WIDTH,
             height=ROW * depth,
         ),
@@ -143,7 +143,7 @@ def _boxes(
             "size": abs(more),
             "way": MORE if more > 0 else LESS,
             "label": _cut(function, room),
-            "said": f"{function}: {significant(callee.baseline_us, 3)} µs with {names[0]}, "
+            "tooltip": f"{function}: {significant(callee.baseline_us, 3)} µs with {names[0]}, "
             f"{significant(callee.level_us, 3)} µs with {names[1]}",
         }
         yield from _boxes(callee, start, depth + 1, least, names, whole)

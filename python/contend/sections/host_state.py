@@ -22,7 +22,7 @@ PAGE_OUT = "pageout"
 
 PAGED_OUT_BYTES_MIN = 1_000_000
 
-_TITLE = "The state of the host"
+_TITLE = "Host state"
 
 
 def _read(inputs: Inputs) -> Shown | None:
@@ -35,7 +35,9 @@ def _read(inputs: Inputs) -> Shown | None:
     names = [(name_of(state), state) for state in states]
     seen = {name: [state for each, state in names if each == name] for name in NAMES}
     if not any(seen.values()):
-        lead = "How far apart its CPUs are was not seen: contend had one CPU, or could not look."
+        lead = (
+            "The distance between its CPUs is not known: contend had one CPU or could not measure."
+        )
         return Shown(_TITLE, lead, ())
     return Shown(_TITLE, _lead(seen, states), (_table(seen),))
 
@@ -50,27 +52,30 @@ def _lead(seen: dict[Name, list[HostState]], states: Sequence[HostState]) -> str
     only = [name for name in NAMES if seen[name]]
     looked = max(len(one[when]["pairs"]) for one in states for when in ("before", "after"))
     there_are = states[0]["before"]["of_pairs"]
-    which = "" if looked >= there_are else f" (of {looked} of {there_are} pairs of CPUs)"
+    which = "" if looked >= there_are else f" (for {looked} of {there_are} pairs)"
     parts = [
-        "How far apart the CPUs are was looked at before and after each block: the time in which "
-        f"a line of cache goes over and comes back{which}. Near is below {NEAR_NS_MAX:g} ns, far "
-        f"above; changed if the two looks differ by more than a factor of {MOVED_MIN:g}.",
-        f"It was always {only[0]}." if len(only) == 1 else "The host changed its state meanwhile.",
+        "The cache-line round trip between CPUs was measured before and after each block"
+        f"{which}. A block counts as near below {NEAR_NS_MAX:g} ns, as far above it, and as "
+        "changed if a pair's two measurements differ by more than a factor of "
+        f"{MOVED_MIN:g}.",
+        f"The state was always {only[0]}."
+        if len(only) == 1
+        else "The state changed during the run.",
     ]
     unknown = len(states) - sum(map(len, seen.values()))
     if unknown:
         parts.append(
-            f"Of {unknown} of {len(states)} blocks it is not known: other programs had the CPUs "
-            "when they were looked at."
+            f"The state of {unknown} of {len(states)} blocks is not known: other programs had the "
+            "CPUs during the measurement."
         )
     memory = [one["memory_ns"] for one in states if one["memory_ns"] is not None]
     if memory:
-        parts.append(f"A load from memory took {_spread(memory)} ns before the repeats.")
+        parts.append(f"Memory latency before the repeats was {_spread(memory)} ns.")
     came_back = sum(one["refaults"] or 0 for one in states) * mmap.PAGESIZE
     if came_back >= PAGED_OUT_BYTES_MIN:
         parts.append(
-            f"{format_size(came_back)} of files were read again that the kernel had taken out of "
-            "memory."
+            f"{format_size(came_back)} of files were read again, because the kernel had removed "
+            "them from memory."
         )
     return " ".join(parts)
 
@@ -83,7 +88,7 @@ def _spread(values: Sequence[float]) -> str:
 def _table(seen: dict[Name, list[HostState]]) -> TextTable:
     return TextTable(
         "The blocks in each state: medians, and the range",
-        ("state", "blocks", "line of cache, ns", "waking a thread, µs"),
+        ("state", "blocks", "cache line, ns", "waking a thread, µs"),
         tuple((name, str(len(seen[name])), *_looks(seen[name])) for name in NAMES if seen[name]),
     )
 
@@ -116,14 +121,14 @@ def paged_out(study: Study) -> list[Notice]:
         return []
     most = max(map(_reread_bytes, again))
     locked = all(study.spec_of(run.cell)["server.lock_files"] for run in again)
-    advice = "" if locked else ". server.lock_files = true keeps those of the tables in memory"
+    advice = "" if locked else ". server.lock_files = true keeps the table files in memory"
     cells = tuple(dict.fromkeys(filter(None, (cell_phrase(run.cell) for run in again))))
     return [
         Notice(
             code="files-paged-out",
-            message="this kernel takes out of memory what nobody has touched for a while, however "
-            "much is free (DAMON, pageout), and files that are only read look untouched to it: up "
-            f"to {format_size(most)} of them came back from the disk while a run lasted{advice}",
+            message="this kernel removes untouched pages from memory, even if much is free (DAMON, "
+            "pageout), and files that are only read look untouched to it: up to "
+            f"{format_size(most)} of files were read from disk again during a run{advice}",
             cells=("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells,
             runs=len(again),
             planned_runs=len(study.measured),

@@ -16,7 +16,14 @@ from contend.findings import CellFigures, Study, over_repeats
 from contend.metrics.outcome import HostFigures
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text, significant
+from contend.sections.words import (
+    UNKNOWN,
+    cell_phrase,
+    estimate_text,
+    known_text,
+    share_text,
+    significant,
+)
 from contend.stats import Estimate
 from contend.store import RunRecord
 
@@ -55,8 +62,8 @@ def _lead(study: Study, runs: Sequence[RunRecord]) -> list[str]:
     busiest = max(there, key=_thread_share)
     return [
         f"{hosts} hosts shared the load of {of}.",
-        f"The busiest thread of any computed {_thread_share(busiest):.0%} of the time, on host "
-        f"{busiest['name']}; beyond {THREAD_SHARE_MAX:.0%} a host is at its limit"
+        f"The busiest thread was busy {_thread_share(busiest):.0%} of the time, on host "
+        f"{busiest['name']}. Above {THREAD_SHARE_MAX:.0%} a host is at its limit: "
         f"{_limited(runs)}.",
         _clocks(there),
         *_lost(runs),
@@ -68,8 +75,8 @@ def _limited(runs: Sequence[RunRecord]) -> str:
     for run in runs:
         for host in _hosts(run):
             found[host["name"]] += _is_limited(host)
-    said = [f"{name} in {_runs(count)}" for name, count in found.items() if count]
-    return f", and {', '.join(said)} was" if said else ", and none was"
+    limited = [f"{name} in {_runs(count)}" for name, count in found.items() if count]
+    return ", ".join(limited) or "none was"
 
 
 def _clocks(hosts: Sequence[HostFigures]) -> str:
@@ -77,8 +84,8 @@ def _clocks(hosts: Sequence[HostFigures]) -> str:
     if moved is None:
         return ""
     return (
-        "No clock moved against the one here by more than "
-        f"{significant(moved.us, 2)} µs (±{significant(moved.error_us, 2)}) while a run lasted."
+        f"No clock drifted from the one here by more than {significant(moved.us, 2)} µs "
+        f"(±{significant(moved.error_us, 2)}) during a run."
     )
 
 
@@ -106,11 +113,11 @@ def _by_host(study: Study, runs: Sequence[RunRecord]) -> TextTable:
             "lost",
             "at its limit",
             "busiest thread",
-            "CPU a query, µs",
-            "of all events",
+            "CPU per query, µs",
+            "share of events",
             "began late, µs",
-            "clock moved, µs",
-            "time of day apart, ms",
+            "clock drift, µs",
+            "time of day off by, ms",
         ),
         rows=tuple(
             _row(study, runs, name, by_name[name]) for name in sorted(by_name, key=_in_order)
@@ -137,8 +144,8 @@ def _row(
         str(len(of_run) - len(there)),
         str(sum(map(_is_limited, there))),
         f"{max(map(_thread_share, there)):.0%}" if there else UNKNOWN,
-        _text(mean(lambda _, host: _per_query(host)), estimate_text),
-        _text(mean(_share_of_events), share_text),
+        known_text(mean(lambda _, host: _per_query(host)), estimate_text, UNKNOWN),
+        known_text(mean(_share_of_events), share_text, UNKNOWN),
         _worst(there, _lag_p99_us) or _NONE,
         f"{significant(moved.us, 2)} ±{significant(moved.error_us, 2)}" if moved else UNKNOWN,
         _worst(there, _wall_ms) or UNKNOWN,
@@ -148,8 +155,8 @@ def _row(
 def _by_cell(study: Study, cells: Sequence[CellFigures]) -> TextTable:
     rows = []
     for cell in cells:
-        asked = (host for run in study.runs_of(cell.cell) for host in _hosts(run))
-        hosts = [host for host in asked if not _is_lost(host)]
+        of_cell = (host for run in study.runs_of(cell.cell) for host in _hosts(run))
+        hosts = [host for host in of_cell if not _is_lost(host)]
         if hosts:
             rows.append(
                 (
@@ -161,9 +168,9 @@ def _by_cell(study: Study, cells: Sequence[CellFigures]) -> TextTable:
                 )
             )
     return TextTable(
-        caption="The hosts beside one another in each cell: means over its runs, of the host with "
-        "the least and of the one with the most; the busiest thread and how late events began "
-        "(99th percentile) are the worst of any run",
+        caption="The hosts of each cell: means over its runs, from the host with the lowest to the "
+        "one with the highest; the busiest thread and how late events began (99th percentile) are "
+        "the worst of any run",
         columns=("cell", "queries/s", "mean response, ms", "busiest thread", "began late, µs"),
         rows=tuple(rows),
     )
@@ -236,10 +243,6 @@ def _in_order(name: str) -> tuple[str, int]:
     """`host#10` comes after `host#9`."""
     head, _, number = name.partition("#")
     return head, int(number) if number.isdigit() else 0
-
-
-def _text(estimate: Estimate | None, how: Callable[[Estimate], str]) -> str:
-    return UNKNOWN if estimate is None else how(estimate)
 
 
 SECTION = Section("hosts", TITLE, _read, lambda shown, _inputs: shown)

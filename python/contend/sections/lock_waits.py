@@ -7,7 +7,7 @@ diagnostic pass, and no measured run includes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,16 @@ from contend.errors import WorkError
 from contend.experiment import CellKey, Level, cell_key
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.budget import BUDGET
-from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words, with_cell
+from contend.sections.looks import (
+    LooksFound,
+    context_of,
+    failed_sentences,
+    head_of,
+    looked,
+    with_cell,
+)
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import estimate_text, figure_json, ratio_text
+from contend.sections.words import estimate_text, figure_json, known_text, ratio_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -49,7 +56,7 @@ def look_at_locks(block: BlockToLookAt) -> list[LookRecord]:
         LoadFailed: contend-load gave no result.
     """
     if not block.has_own_servers:
-        raise WorkError("one server has all levels in turn, and counts their locks together")
+        raise WorkError("one server runs all levels in turn and counts their locks together")
     cut = block.cut(ROUNDS, SLICE_S, 0.02)
     parts: list[list[dict[str, Any]]] = [[] for _ in block.arms]
     for _ in range(PARTS):
@@ -71,7 +78,7 @@ def _read(ready: Ready) -> LockWaits:
 
     found = lock_waits(ready.observed.connection)
     if found is None:
-        raise WorkError("its performance_schema is off, or counts no locks")
+        raise WorkError("its performance_schema is off or does not count locks")
     return found
 
 
@@ -98,7 +105,7 @@ def _risen(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str,
     return {name: value - before.get(name, 0) for name, value in after.items()}
 
 
-_TOLD = 8
+_LISTED = 8
 """Maximum number of locks per cell, and the minimum wait per query, in microseconds."""
 _LEAST_US = 0.1
 
@@ -144,16 +151,16 @@ def _of(
     # A lock that is not among the first of every part is not among the first.
     whole = {name: seen for name, seen in by_lock.items() if len(seen) == len(parts)}
     waits = {name: estimate([wait for wait, _ in seen]) for name, seen in whole.items()}
-    first = sorted(waits, key=lambda name: -waits[name].mean)[:_TOLD]
-    told = [name for name in first if waits[name].mean >= _LEAST_US]
+    first = sorted(waits, key=lambda name: -waits[name].mean)[:_LISTED]
+    listed = [name for name in first if waits[name].mean >= _LEAST_US]
     rates = [part["qps"] for part in parts]
     own = plain.get(cell_key(record.cell), ())
     theirs = [] if base is None else [part["qps"] for part in base.figures["parts"]]
     plain_theirs = () if base is None else plain.get(cell_key(base.cell), ())
     return LocksOfCell(
         cell=record.cell,
-        waits_us={name: waits[name] for name in told},
-        counts={name: estimate([count for _, count in whole[name]]) for name in told},
+        waits_us={name: waits[name] for name in listed},
+        counts={name: estimate([count for _, count in whole[name]]) for name in listed},
         qps=estimate(rates),
         gain=_gain(rates, theirs),
         plain_qps=estimate(own) if own else None,
@@ -167,55 +174,44 @@ def _gain(rates: Sequence[float], base: Sequence[float]) -> Estimate | None:
     return estimate([one / other for one, other in pairs], log_scale=True) if pairs else None
 
 
-_TITLE = "What threads of the server wait for inside it"
+_TITLE = "Waits for locks inside the server"
 _LEAD = (
-    "As performance_schema counts it, on servers that were started with it for this look alone. It "
-    "slows them down: their queries a second stand beside those without it. Taking a lock that is "
-    "free counts too."
+    "Counted by performance_schema, on servers started with it for this diagnostic pass only. It "
+    "slows them down: the table compares their queries per second with those without it. Taking a "
+    "free lock counts too."
 )
 
 
 def _show(found: LooksFound[LocksOfCell], inputs: Inputs) -> Shown:
-    said = (*((_LEAD,) if found.groups else ()), *lost_words(found.failed))
+    lead = (*((_LEAD,) if found.groups else ()), *failed_sentences(found.failed))
     tables = (_table(group, inputs.compared_path) for group in found.groups)
-    return Shown(_TITLE, " ".join(said), tuple(tables), is_short=True)
+    return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
 
 
 def _table(group: Sequence[LocksOfCell], compared: str | None) -> TextTable:
     where = with_cell(context_of(group[0], compared))
     names = list(dict.fromkeys(name for one in group for name in one.waits_us))
     heads = [head_of(one, compared) for one in group]
+    by_lock = [figures for one in group for figures in (one.waits_us, one.counts)]
     rows = [
-        (
-            name,
-            *(_text(figures.get(name)) for one in group for figures in (one.waits_us, one.counts)),
-        )
+        (name, *(known_text(figures.get(name), unknown="") for figures in by_lock))
         for name in names
     ]
+    # The second column of each level is empty.
+    rows += [
+        (label, *(text for one in group for text in (known_text(getattr(one, name), how, ""), "")))
+        for label, name, how in (
+            ("queries/s, counting", "qps", estimate_text),
+            ("queries/s, not counting", "plain_qps", estimate_text),
+            ("gain, counting", "gain", ratio_text),
+            ("gain, not counting", "plain_gain", ratio_text),
+        )
+    ]
     return TextTable(
-        f"Microseconds of a query{where}, and how often it takes the lock (intervals after ±)",
+        f"Microseconds per query{where}, and how often a query takes the lock (intervals after ±)",
         ("lock", *(column for head in heads for column in (head, f"{head}, times"))),
-        (
-            *rows,
-            ("queries a second, counting", *_apart(_text(one.qps) for one in group)),
-            ("without it", *_apart(_text(one.plain_qps) for one in group)),
-            ("gain over the baseline, counting", *_apart(_percent(one.gain) for one in group)),
-            ("without it", *_apart(_percent(one.plain_gain) for one in group)),
-        ),
+        tuple(rows),
     )
-
-
-def _apart(cells: Iterable[str]) -> list[str]:
-    """Nothing in the second column of each level."""
-    return [text for cell in cells for text in (cell, "")]
-
-
-def _text(one: Estimate | None) -> str:
-    return "" if one is None else str(estimate_text(one))
-
-
-def _percent(ratio: Estimate | None) -> str:
-    return "" if ratio is None else ratio_text(ratio)
 
 
 def _json(found: LooksFound[LocksOfCell], _inputs: Inputs) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from contend.findings import ReportText, Study, cell_figures, over_repeats
 from contend.metrics import Run, metric_of
 from contend.metrics.probed import SegmentLock
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, share_text
+from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, known_text, share_text
 from contend.stats import Estimate
 
 _LISTED = 6
@@ -28,14 +28,14 @@ Figures = Mapping[str, Estimate]
 def _read(inputs: Inputs) -> Shown | None:
     """None if no server was a model."""
     study, cells = inputs.study, inputs.cells
-    asked = [one.cell for one in cells if any(map(_segments, study.runs_of(one.cell)))]
-    if not asked:
+    measured = [one.cell for one in cells if any(map(_segments, study.runs_of(one.cell)))]
+    if not measured:
         return None
     wanted = replace(study, shown=tuple(map(metric_of, _METRICS)))
-    found = [(cell, cell_figures(wanted, cell)) for cell in asked]
+    found = [(cell, cell_figures(wanted, cell)) for cell in measured]
     figures = [(cell, one.figures) for cell, one in found if one is not None]
     # The most segments, and of those cells the last: under the most load.
-    split = max(reversed(asked), key=lambda cell: max(map(_count, study.runs_of(cell))))
+    split = max(reversed(measured), key=lambda cell: max(map(_count, study.runs_of(cell))))
     segments = _most_visited(study, split)
     return Shown(
         "The locks of the key cache, as the server counted them",
@@ -47,14 +47,10 @@ def _read(inputs: Inputs) -> Shown | None:
 def _hottest(segments: Sequence[TextTable]) -> str:
     """The first row in words; its figures already include their intervals."""
     for table in segments:
-        number, visits, waited, held = (ReportText.written(str(cell)) for cell in table.rows[0])
-        return ReportText(
-            "The most visited segment is number {}: {} of all visits, of which {} waited, and held "
-            "{} ns each.",
-            number,
-            visits,
-            waited,
-            held,
+        number, visits, waited, held = table.rows[0]
+        return (
+            f"The most visited segment is number {number}: it has {visits} of all visits; {waited} "
+            f"of its visits waited, and each held the lock for {held} ns."
         )
     return ""
 
@@ -65,15 +61,15 @@ def _lead(figures: Sequence[tuple[Cell, Figures]]) -> str:
         return "No lock was taken."
     most = max(waited, key=lambda one: one[1]["lock_wait_share"].mean)
     least = min(waited, key=lambda one: one[1]["lock_wait_share"].mean)
-    said = [_said("most", *most)] + ([_said("least", *least)] if least is not most else [])
-    return " ".join(said)
+    ends = [_waits("most", *most)] + ([_waits("least", *least)] if least is not most else [])
+    return " ".join(ends)
 
 
-def _said(which: str, cell: Cell, figures: Figures) -> ReportText:
+def _waits(which: str, cell: Cell, figures: Figures) -> ReportText:
     phrase = cell_phrase(cell)
     at = ReportText(" with {}", phrase) if phrase else ReportText("")
     return ReportText(
-        "Visits had to wait {} often{}: {} of them; one held its lock for {} ns, and the busiest "
+        "Visits waited {} often{}: {} of them. A visit held its lock for {} ns, and the busiest "
         "lock was held {} of the time.",
         which,
         at,
@@ -85,15 +81,15 @@ def _said(which: str, cell: Cell, figures: Figures) -> ReportText:
 
 def _cells(figures: Sequence[tuple[Cell, Figures]]) -> TextTable:
     return TextTable(
-        caption="Visits to the locks of all segments together (two each request of a page), in "
-        "each cell (intervals after ±)",
-        columns=("cell", "visits that waited", "held a visit, ns", "the busiest is held"),
+        caption="Visits to the locks of all segments together (two per page request), in each "
+        "cell (intervals after ±)",
+        columns=("cell", "visits that waited", "held per visit, ns", "busiest lock held"),
         rows=tuple(
             (
                 cell_phrase(cell) or "all",
-                _text(one.get("lock_wait_share"), share_text),
-                _text(one.get("lock_held_ns"), estimate_text),
-                _text(one.get("lock_held_share"), share_text),
+                known_text(one.get("lock_wait_share"), share_text, UNKNOWN),
+                known_text(one.get("lock_held_ns"), estimate_text, UNKNOWN),
+                known_text(one.get("lock_held_share"), share_text, UNKNOWN),
             )
             for cell, one in figures
         ),
@@ -118,8 +114,8 @@ def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
             row = (
                 str(index + 1),
                 share_text(shares),
-                _text(waits, share_text),
-                _text(held, estimate_text),
+                known_text(waits, share_text, UNKNOWN),
+                known_text(held, estimate_text, UNKNOWN),
             )
             rows.append((shares.mean, row))
     rows.sort(key=lambda one: -one[0])
@@ -127,7 +123,7 @@ def _most_visited(study: Study, cell: Cell) -> list[TextTable]:
         TextTable(
             caption=f"The most visited of {count} segments, {cell_phrase(cell)} (intervals after "
             "±)",
-            columns=("segment", "of all visits", "of its visits waited", "held a visit, ns"),
+            columns=("segment", "of all visits", "of its visits waited", "held per visit, ns"),
             rows=tuple(row for _, row in rows[:_LISTED]),
         )
     ]
@@ -142,13 +138,13 @@ def _share_of(index: int) -> Callable[[Run], float | None]:
     return read
 
 
-def _per(index: int, what: _Counter, over: _Counter) -> Callable[[Run], float | None]:
+def _per(index: int, counter: _Counter, over: _Counter) -> Callable[[Run], float | None]:
     """One counter of a segment over another."""
 
     def read(run: Run) -> float | None:
         locks = _segments(run)
         lock = locks[index] if index < len(locks) else None
-        return lock[what] / lock[over] if lock is not None and lock[over] else None
+        return lock[counter] / lock[over] if lock is not None and lock[over] else None
 
     return read
 
@@ -159,10 +155,6 @@ def _segments(run: Run) -> Sequence[SegmentLock]:
 
 def _count(run: Run) -> int:
     return len(_segments(run))
-
-
-def _text(estimate: Estimate | None, how: Callable[[Estimate], str]) -> str:
-    return UNKNOWN if estimate is None else how(estimate)
 
 
 SECTION = Section("model_locks", "Locks of the servers", _read, lambda shown, _inputs: shown)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from contend.experiment import CellKey, Level, cell_key, same_level
-from contend.findings import ReportText
 from contend.sections.model import Inputs, TextTable
-from contend.sections.words import cell_phrase, estimate_text, figure_json, ratio_text
+from contend.sections.words import cell_phrase, figure_json, ratio_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -28,7 +27,7 @@ Found = TypeVar("Found", bound=OfCell)
 
 @dataclass(frozen=True, slots=True)
 class LooksFound(Generic[Found]):
-    """The results of the looks of one name: cells side by side together, and the lost looks."""
+    """The results of the looks of one name: cells side by side together, and the failed looks."""
 
     groups: tuple[tuple[Found, ...], ...]
     failed: tuple[LookRecord, ...]
@@ -150,10 +149,6 @@ def side_by_side(
     )
 
 
-def known_text(one: Estimate | None) -> str:
-    return "not known" if one is None else str(estimate_text(one))
-
-
 class Costly(OfCell, Protocol):
     """The result of a look in one cell, and its effect on the cell's speed and gain."""
 
@@ -164,12 +159,12 @@ class Costly(OfCell, Protocol):
     def effect(self) -> Estimate | None: ...
 
 
-def cost_rows(what: str) -> list[tuple[str, Callable[[Costly], str]]]:
+def cost_rows(ratio: str) -> list[tuple[str, Callable[[Costly], str]]]:
     """The effect of the look on the speed of each cell, and on its gain over the baseline."""
     return [
-        (f"queries a second, {what}", lambda one: ratio_text(one.speed)),
+        (f"queries per second, {ratio}", lambda one: ratio_text(one.speed)),
         (
-            "gain over the baseline, likewise",
+            f"gain over the baseline, {ratio}",
             lambda one: "" if one.effect is None else ratio_text(one.effect),
         ),
     ]
@@ -182,20 +177,20 @@ def cost_json(speed: Estimate, effect: Estimate | None) -> dict[str, Any]:
 _NAMED = 3
 
 
-def lost_words(failed: Sequence[LookRecord]) -> list[str]:
-    """The lost looks, with one sentence per reason. Looks that were taken side by side are lost
-    together."""
+def failed_sentences(failed: Sequence[LookRecord]) -> list[str]:
+    """One sentence per reason. Passes over cells side by side fail together."""
     reasons: dict[str, dict[int, list[LookRecord]]] = {}
     for one in failed:
         reasons.setdefault(str(one.error), {}).setdefault(one.block, []).append(one)
-    said = []
+    sentences = []
     for why, blocks in reasons.items():
         places = [phrase for records in blocks.values() if (phrase := _place(records))]
         more = f" and at {len(places) - _NAMED} more places" if len(places) > _NAMED else ""
         at = f" with {'; with '.join(places[:_NAMED])}{more}" if places else ""
-        words = f"The look{at} is lost: {why.rstrip('.')}. Every measured run is kept."
-        said.append(str(ReportText.written(words)))
-    return said
+        sentences.append(
+            f"The diagnostic pass{at} failed: {why.rstrip('.')}. All measured runs are kept."
+        )
+    return sentences
 
 
 def _place(records: Sequence[LookRecord]) -> str:

@@ -1,6 +1,6 @@
 """How far the memory of each node is from the CPUs of each node, as measured before the runs.
 
-One look a session: these are descriptions of the host, and no findings.
+Measured once per session: these are descriptions of the host, and not findings.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _read(inputs: Inputs) -> Shown | None:
         return Shown(TITLE, lead, ())
     matrices = (
         ("Latency", "ns of one load", _latency),
-        ("Bandwidth", "GB/s (10^9 bytes) that all CPUs of a node read", _bandwidth),
+        ("Bandwidth", "GB/s (10^9 bytes) read by all CPUs of a node", _bandwidth),
     )
     return Shown(TITLE, lead, tuple(_table(found, *one) for one in matrices))
 
@@ -47,7 +47,7 @@ def _read(inputs: Inputs) -> Shown | None:
 def _distances(found: NodeMatrix) -> tuple[str, ...]:
     own = [pair for pair in found["pairs"] if pair["cpus_of"] == pair["memory_of"]]
     other = [pair for pair in found["pairs"] if pair["cpus_of"] != pair["memory_of"]]
-    said = []
+    sentences = []
     for of, verb, unit in (
         (_latency, "A load takes", "ns"),
         (_bandwidth, "All CPUs of a node read", "GB/s"),
@@ -55,16 +55,16 @@ def _distances(found: NodeMatrix) -> tuple[str, ...]:
         near, far = _values(own, of), _values(other, of)
         if near and far:
             times = significant(statistics.median(far) / statistics.median(near), 2)
-            said.append(
+            sentences.append(
                 f"{verb} {_spread(near)} {unit} from a node's own memory, and {_spread(far)} "
-                f"{unit} from another's ({times} times that, by the medians)."
+                f"{unit} from a different node's ({times} times that, by the medians)."
             )
         elif near or far:
-            whose = "a node's own memory" if near else "another node's memory"
-            said.append(f"{verb} {_spread(near or far)} {unit} from {whose}.")
-    if said:
-        said.append("It is one look before the runs: a description, which no verdict rests on.")
-    return tuple(said)
+            whose = "a node's own memory" if near else "a different node's memory"
+            sentences.append(f"{verb} {_spread(near or far)} {unit} from {whose}.")
+    if sentences:
+        sentences.append("This was measured once before the runs; no verdict depends on it.")
+    return tuple(sentences)
 
 
 def _values(pairs: Sequence[NodePair], read: Read) -> list[float]:
@@ -81,15 +81,15 @@ def _of_caches(found: NodeMatrix) -> str:
         return ""
     return (
         f"The caches of a node hold {format_size(found['caches_bytes'])}, and "
-        f"{format_size(found['bytes'])} were read: in part it is the speed of caches."
+        f"{format_size(found['bytes'])} were read, so this is partly the speed of caches."
     )
 
 
 def _missing(found: NodeMatrix) -> tuple[str, ...]:
     return tuple(
-        f"Missing: {what} of node {node['node']}, {why}."
+        f"Missing: {part} of node {node['node']}, {why}."
         for node in found["nodes"]
-        for what, why in (("memory", node["no_memory"]), ("CPUs", node["no_cpus"]))
+        for part, why in (("memory", node["no_memory"]), ("CPUs", node["no_cpus"]))
         if why
     )
 

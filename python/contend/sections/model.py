@@ -190,7 +190,7 @@ class Inputs:
     analyses: Sequence[Analysis | None]
     compared: Sequence[Compared]
     looks: Sequence[LookRecord] = ()
-    cause_told: bool = False
+    has_cause: bool = False
 
     @property
     def first(self) -> Analysis | None:

@@ -5,12 +5,25 @@ of places in the table of all cells: `from 8 connections on`.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from contend.experiment import Experiment, Level, Roles, Words, roles_of
-from contend.findings import Constant, Finding, ReportText
-from contend.sections.words import factor_label, is_counted, level_label, level_phrase
+from contend.findings import Constant, Figure, Finding, ReportText
+from contend.sections.words import (
+    CHANGE_FORMATS,
+    FIGURE_FORMATS,
+    cell_phrase,
+    factor_label,
+    is_counted,
+    level_label,
+    level_phrase,
+)
+
+if TYPE_CHECKING:
+    from contend.why.explain import Axis, Place
 
 USE = "server.use"
 
@@ -55,6 +68,62 @@ class Naming:
     def is_plural(self, level: Level) -> bool:
         return self.words.is_plural(level)
 
+    def say(self, template: str, /, **places: Place) -> ReportText:
+        """See `contend.why.explain.SentenceWriter`."""
+        for name, one in places.items():
+            if not isinstance(one, Figure | Finding | Constant | str):
+                raise TypeError(
+                    f"{name} in {template!r} is {one!r}, and not a finding: a sentence needs its "
+                    "interval and its n"
+                )
+        return ReportText.written(_Formatter(self).vformat(template, (), places))
+
+    def axis(self, axis: Axis) -> ReportText:
+        factors = {"table": None, "level": self.roles.compared, "column": self.roles.columns}
+        factor, usual = factors[axis], {"table": "table", "level": "", "column": "cell"}
+        return ReportText(usual[axis]) if factor is None else factor_label(factor.path)
+
+    def place(self, cell: Mapping[str, Level], part: str) -> str:
+        """A place, or a part of it: `at` is all of it, `cell` all but the level."""
+        roles = self.roles
+        compared = roles.compared.path if roles.compared else None
+        columns = roles.columns.path if roles.columns else None
+        rest = {path: one for path, one in cell.items() if path != compared}
+        tables = {path: one for path, one in rest.items() if path != columns}
+        table = ", ".join(level_phrase(path, one) for path, one in tables.items())
+        level = self.level(cell[compared]) if compared is not None and compared in cell else ""
+        column, head = "", ""
+        if columns is not None and columns in cell:
+            column, head = level_phrase(columns, cell[columns]), level_label(cell[columns])
+        parts = {
+            "table": table or "all",
+            "level": level or "all",
+            "column": column,
+            "head": head or "all",
+            "cell": cell_phrase(rest),
+            "at": ", ".join(filter(None, (table, level, column))),
+        }
+        return parts[part]
+
+
+_PLACES = ("at", "table", "level", "column", "head", "cell")
+
+
+class _Formatter(string.Formatter):
+    """Figures and findings by the names of their formats."""
+
+    def __init__(self, naming: Naming) -> None:
+        self._naming = naming
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if not isinstance(value, Figure | Finding):
+            return format(value, format_spec)
+        if format_spec in _PLACES:
+            return self._naming.place(value.contrast.cell, format_spec)
+        if isinstance(value, Finding):
+            return CHANGE_FORMATS[format_spec](value.change)
+        return FIGURE_FORMATS[format_spec](value.estimate)
+
 
 def naming_of(experiment: Experiment, servers: Mapping[str, str] | None = None) -> Naming:
     """`servers`: see `Naming`."""
@@ -70,6 +139,11 @@ def as_sentence(text: ReportText) -> ReportText:
     is_setting = text[len(first) :].startswith(" =")
     is_small = is_word and first.islower() and not is_setting
     return ReportText.written(text[0].upper() + text[1:]) if is_small else text
+
+
+def within_sentence(sentence: ReportText) -> ReportText:
+    """Without its capital, after other words."""
+    return ReportText.written(sentence[0].lower() + sentence[1:])
 
 
 _LISTED = 3

@@ -214,10 +214,10 @@ def _spans(compared: Compared, columns: int) -> list[tuple[int, int]]:
         return [(column, column) for column in range(columns)]
 
     def alike(first: int, last: int) -> bool:
-        said = tones.get((first, last))
+        tone = tones.get((first, last))
         parts = (tones.get((column, column)) for column in range(first, last + 1))
-        certain = said is not None and "inconclusive" not in said
-        return certain and all(part == said for part in parts)
+        certain = tone is not None and "inconclusive" not in tone
+        return certain and all(part == tone for part in parts)
 
     tail = next((first for first in range(1, columns) if alike(first, columns - 1)), columns)
     head = next((last for last in range(tail - 1, -1, -1) if alike(0, last)), -1)

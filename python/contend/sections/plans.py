@@ -18,7 +18,7 @@ from contend.experiment import Level
 from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
 from contend.lab.look_block import BlockToLookAt, LookAtCause
-from contend.sections.looks import LooksFound, context_of, head_of, looked, lost_words
+from contend.sections.looks import LooksFound, context_of, failed_sentences, head_of, looked
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase
 from contend.store import LookRecord
@@ -47,9 +47,9 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
     from contend.servers.plans import StatementWatch
 
     if any(KINDS[ready.observed.kind].computes_rows for ready in block.readies):
-        raise WorkError("this server has no plans to look at")
+        raise WorkError("this server has no query plans")
     if not block.has_own_servers:
-        raise WorkError("one server has all levels in turn, so their plans cannot be told apart")
+        raise WorkError("one server runs all levels in turn, so their plans cannot be told apart")
     watches = [
         StatementWatch(ready.observed.connection, str(ready.address.database))
         for ready in block.readies
@@ -64,10 +64,10 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
 
         arms = [_as_texts(arm) for arm in block.arms]
         block.drive(block.cut(1, SLICE_S, 0.02), on_event, arms)
-    asked = _most_seen(watches)
-    if not asked:
-        raise WorkError("no SELECT, UPDATE or DELETE was met in the process list")
-    return block.records([_explain(ready, asked) for ready in block.readies])
+    statements = _most_seen(watches)
+    if not statements:
+        raise WorkError("no SELECT, UPDATE or DELETE was seen in the process list")
+    return block.records([_explain(ready, statements) for ready in block.readies])
 
 
 def _as_texts(arm: ArmSpec) -> ArmSpec:
@@ -86,13 +86,13 @@ def _most_seen(watches: Sequence[StatementWatch]) -> list[tuple[str, str]]:
     return [(shape, first[shape]) for shape, _ in counts.most_common(KEPT)]
 
 
-def _explain(ready: Ready, asked: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _explain(ready: Ready, seen: Sequence[tuple[str, str]]) -> dict[str, Any]:
     from contend.servers.plans import explained, indexes, use_database
 
     connection, database = ready.observed.connection, str(ready.address.database)
     use_database(connection, database)
     statements = []
-    for shape, statement in asked:
+    for shape, statement in seen:
         found = explained(connection, statement)
         statements.append(
             {
@@ -125,14 +125,14 @@ def plans_of(record: LookRecord, base: LookRecord | None) -> PlansOfCell:
     return PlansOfCell(record.cell, plans, changed(plans, theirs))
 
 
-_TITLE = "By which plans statements are answered"
+_TITLE = "Query plans"
 _SHAPE_MAX = 160
 
 
 def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
-    said = (*((_lead(found.cells),) if found.groups else ()), *lost_words(found.failed))
+    lead = (*((_lead(found.cells),) if found.groups else ()), *failed_sentences(found.failed))
     tables = (table for group in found.groups for table in _tables(group, inputs.compared_path))
-    return Shown(_TITLE, " ".join(said), tuple(tables), is_short=True)
+    return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
 
 
 def _lead(cells: Sequence[PlansOfCell]) -> str:
@@ -141,18 +141,20 @@ def _lead(cells: Sequence[PlansOfCell]) -> str:
     unknown = {plan.shape: plan.why_not for plan in plans if not plan.steps}
     differ = {shape for one in cells for shape in one.changed}
     known = {plan.shape for plan in plans} - unknown.keys()
-    said = [ReportText("Kinds of statement that were met and explained: {}.", Constant(len(known)))]
+    sentences: list[str] = [
+        ReportText("Kinds of statements seen and explained: {}.", Constant(len(known)))
+    ]
     if differ:
-        said.append(
-            ReportText("Of these have another plan than the baseline: {}.", Constant(len(differ)))
+        sentences.append(
+            ReportText("With a different plan than at the baseline: {}.", Constant(len(differ)))
         )
     elif known:
-        said.append(ReportText("Each of them has the same plan at all levels."))
-    said += [
-        ReportText.written(f"Not explained: {_short(shape)} ({why or 'the server gave no plan'}).")
+        sentences.append(ReportText("All have the same plan at every level."))
+    sentences += [
+        f"Not explained: {_short(shape)} ({why or 'the server returned no plan'})."
         for shape, why in unknown.items()
     ]
-    return " ".join(map(str, said))
+    return " ".join(sentences)
 
 
 def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTable]:
@@ -162,7 +164,7 @@ def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTabl
     return [
         TextTable(
             f"{_short(shape)}{f' (with {phrase})' if phrase else ''}",
-            ("", "table", "read by", "index", "rows, guessed", "besides"),
+            ("", "table", "access", "index", "rows, estimated", "extra"),
             tuple(row for one in group for row in _rows(one, shape, compared)),
         )
         for shape in shapes
@@ -172,7 +174,7 @@ def _tables(group: Sequence[PlansOfCell], compared: str | None) -> list[TextTabl
 def _rows(one: PlansOfCell, shape: str, compared: str | None) -> list[tuple[str, ...]]:
     head, plan = head_of(one, compared), one.plans.get(shape)
     if plan is None or not plan.steps:
-        why = "not met" if plan is None else f"not known: {plan.why_not}"
+        why = "not seen" if plan is None else f"not known: {plan.why_not}"
         return [(head, why, "", "", "", "")]
     return [(head if n == 0 else "", *_step(step)) for n, step in enumerate(plan.steps)]
 

@@ -88,7 +88,7 @@ def plan_of_profile(path: Path, *, hz: int = HZ, minutes: float = MINUTES) -> Pr
         {PROFILED: {PROFILER_HZ.path: hz}},
         seconds,
         name=f"profile-{study.experiment.name}",
-        question="In which functions is the server, and what does looking at it do?",
+        question="In which functions does the server spend its CPU time?",
         repeats=REPEATS,
     )
     try:
@@ -106,7 +106,7 @@ def _largest(study: Study, path: Path) -> Finding:
     (analysis, *_) = compared_of(study)
     found = analysis.compared.comparisons if analysis else ()
     if not found:
-        raise NotTried(f"{path} has no level to set against its baseline")
+        raise NotTried(f"{path} has no level to compare with its baseline")
     return max(found, key=lambda one: (one.is_certain, abs(math.log(one.change.ratio))))
 
 
@@ -193,17 +193,17 @@ def profile_of(study: Study) -> CpuProfile | None:
     samples = [np.array([sum(map(_samples, runs)) for runs in side], float) for side in sides]
     cpu = [np.array([_mean_cpu(runs) for runs in side]) for side in sides]
     # The number of queries that would have had these samples, if a sample is a microsecond.
-    asked = [
+    queries = [
         np.repeat((n / us)[:, None], len(names), axis=1) for n, us in zip(samples, cpu, strict=True)
     ]
     compared = pair_counts(
-        (counts[0], counts[1]), (asked[0], asked[1]), (np.full_like(asked[0], np.nan),) * 2
+        (counts[0], counts[1]), (queries[0], queries[1]), (np.full_like(queries[0], np.nan),) * 2
     )
     seen = discover(compared.p, FALSE_SHARE)
     family = Family("profile", 1 - FALSE_SHARE, seen.confidence)
     level = roles.others[0]
     margin = study.experiment.compare.margin
-    means = [np.mean(count / of, axis=0) for count, of in zip(counts, asked, strict=True)]
+    means = [np.mean(count / of, axis=0) for count, of in zip(counts, queries, strict=True)]
     functions = []
     for at, name in enumerate(names):
         finding = None
@@ -277,7 +277,7 @@ def _metric(function: str) -> Metric:
         samples = _samples(run)
         return _leaves(run)[function] / samples * _cpu_us(run) if samples else None
 
-    return Metric(f"profile.{function}", function, "µs of CPU a query", value)
+    return Metric(f"profile.{function}", function, "µs of CPU per query", value)
 
 
 def _stack_times(
@@ -370,38 +370,39 @@ def _nothing(study: Study) -> str:
 
 def _lead(profile: CpuProfile, names: tuple[str, str]) -> str:
     less, more = profile.cpu_us
-    said = [
-        f"By {profile.samples[0]:,} and {profile.samples[1]:,} samples of the server, "
-        f"{profile.hz} a second of CPU time, in {profile.units} repeats: a query took "
+    sentences = [
+        f"From {profile.samples[0]:,} and {profile.samples[1]:,} samples of the server, "
+        f"{profile.hz} per second of CPU time, in {profile.units} repeats: a query took "
         f"{significant(less, 3)} µs of its CPU time with {names[0]}, {significant(more, 3)} µs "
         f"with {names[1]}."
     ]
     certain = [one for one in profile.functions if one.finding is not None]
     if certain:
-        said.append(
-            f"{len(certain)} of {profile.tested} functions certainly differ (5 % of those may be "
+        sentences.append(
+            f"{len(certain)} of {profile.tested} functions certainly differ (5 % of these may be "
             "chance), most of all "
             + " and ".join(
-                f"{one.function} ({_signed(one.more_us)} µs a query)" for one in certain[:2]
+                f"{one.function} ({_signed(one.more_us)} µs per query)" for one in certain[:2]
             )
             + "."
         )
     else:
-        said.append(f"Of {profile.tested} functions none certainly differs.")
-    said.append(_cost_words(profile.cost))
+        sentences.append(f"None of {profile.tested} functions certainly differs.")
+    sentences.append(_cost_sentence(profile.cost))
     if profile.why_not:
-        said.append(f"Some runs have no samples: {'; '.join(profile.why_not)}.")
-    return " ".join(said)
+        sentences.append(f"Some runs have no samples: {'; '.join(profile.why_not)}.")
+    return " ".join(sentences)
 
 
-def _cost_words(cost: LookCost | None) -> str:
+def _cost_sentence(cost: LookCost | None) -> str:
     if cost is None:
-        return "What the profiler did to the server is not known."
+        return "The effect of the profiler is not known."
     if _holds_none(cost.baseline) and _holds_none(cost.level) and _holds_none(cost.of_effect):
         return (
-            "The profiler certainly changed neither level nor what they differ by: see the table."
+            "No effect of the profiler is certain, on either level or their difference: see the "
+            "table."
         )
-    return "The profiler changed what it looked at: see the table."
+    return "The profiler changed the measurement: see the table."
 
 
 def _holds_none(one: Estimate) -> bool:
@@ -420,16 +421,16 @@ def _table(profile: CpuProfile, names: tuple[str, str]) -> TextTable:
         for one in profile.functions[:LISTED]
     )
     more = len(profile.functions) - len(rows)
-    caption = "CPU time in each function itself, µs a query (?: may be chance)"
+    caption = "CPU time in each function itself, µs per query (?: may be chance)"
     if more > 0:
         caption += f"; {more} more in `contend profile RUN --json`"
-    return TextTable(caption, ("function", *names, "more, µs", "change"), rows)
+    return TextTable(caption, ("function", *names, "difference, µs", "change"), rows)
 
 
 def _change(ratio: float, change: Any) -> str:
     if ratio == float("inf"):
-        return "only here"
-    return "no more" if ratio == 0 else f"{gain_text(change)} %"
+        return "new"
+    return "gone" if ratio == 0 else f"{gain_text(change)} %"
 
 
 def _signed(value: float) -> str:
@@ -441,15 +442,15 @@ def _cost_table(profile: CpuProfile, names: tuple[str, str]) -> tuple[TextTable,
     cost = profile.cost
     if cost is None:
         return ()
-    what = profile.metric.title if profile.metric.name != THROUGHPUT else "Throughput"
+    title = profile.metric.title if profile.metric.name != THROUGHPUT else "Throughput"
     rows = (
-        (f"{what}, {names[0]}: with a profiler over without", _percent(cost.baseline)),
-        (f"{what}, {names[1]}: with a profiler over without", _percent(cost.level)),
+        (f"{title}, {names[0]}: with a profiler over without", _percent(cost.baseline)),
+        (f"{title}, {names[1]}: with a profiler over without", _percent(cost.level)),
         (f"{names[1]} over {names[0]}, without a profiler", _percent(cost.effect)),
         (f"{names[1]} over {names[0]}, with a profiler", _percent(cost.effect_profiled)),
-        ("what they differ by: with a profiler over without", _percent(cost.of_effect)),
+        ("their difference: with a profiler over without", _percent(cost.of_effect)),
     )
-    caption = "What looking did, percent (intervals of 95 %, each for itself)"
+    caption = "Effect of the profiler, percent (95 % intervals, each by itself)"
     return (
         TextTable(caption, ("", "change", "n"), tuple((*row, str(cost.level.n)) for row in rows)),
     )

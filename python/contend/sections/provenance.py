@@ -17,7 +17,7 @@ from contend.sections.words import cell_phrase
 from contend.store import LabSession, RunRecord
 from contend.units import fact, format_count, format_size
 
-_TOLD_APART_BY = ("machine.id", "kernel.release", "cpu.model", "cpu.count", "memory.total_bytes")
+_IDENTITY = ("machine.id", "kernel.release", "cpu.model", "cpu.count", "memory.total_bytes")
 """Facts of the host that stay the same while a host is the same."""
 
 _MEMORY_TOLERANCE = 0.01
@@ -37,7 +37,7 @@ def sessions_differ(sessions: Sequence[LabSession]) -> list[str]:
     first, *later = [session.facts for session in sessions] or [{}]
     return [
         name.replace(".", " ")
-        for name in _TOLD_APART_BY
+        for name in _IDENTITY
         if any(not _is_same(name, fact(first, name), fact(facts, name)) for facts in later)
     ]
 
@@ -202,20 +202,19 @@ def about_server(study: Study) -> str:
     if MODEL not in kinds:
         return ""
     which = "This is" if set(kinds) == {MODEL} else "One of the servers is"
-    said = (
-        f"{which} a model and not a server: the index of the table and a key cache with its locks, "
-        "at work in contend-load. It shows how these behave; how fast a database is, it does not "
-        "say."
+    text = (
+        f"{which} a model, not a server: the index of the table and a key cache with its locks, "
+        "inside contend-load. It shows how these behave, and not how fast a database is."
     )
     options = ", ".join(dict.fromkeys(idle))
-    return f"{said} It took these options, which have no effect on it: {options}." if idle else said
+    return f"{text} These options have no effect on it: {options}." if idle else text
 
 
 def _data(experiment: Experiment, dataset: Mapping[str, str]) -> str:
     data = experiment.base.data
     if data.schema == SCRIPT_SCHEMA:
-        told = prepared_with(experiment)
-        return f"made by the script's prepare{f', for all runs with {told}' if told else ''}"
+        options = prepared_with(experiment)
+        return f"made by the script's prepare{f', for all runs with {options}' if options else ''}"
     if imported_name(data.schema) is not None:
         known = (dataset.get("engine"), _rows_of(dataset), dataset.get("tables"))
         engine, rows, tables = (part or "?" for part in known)
@@ -313,7 +312,7 @@ def variables_table(study: Study, naming: Naming) -> TextTable | None:
         rows.append((name, shown, defaults[name]))
     return TextTable(
         caption="Server variables that differ from their defaults, read back from the server",
-        columns=("variable", "here", "default"),
+        columns=("variable", "value", "default"),
         rows=tuple(rows),
     )
 
@@ -333,9 +332,9 @@ def client_text(runs: Sequence[RunRecord]) -> str:
     found = [one for one in (run.probes.get("calibration") for run in runs) if one]
     if not found:
         return (
-            "The client's thread stood below its limit in each cell not marked client-limited; "
-            "its host was not calibrated (`contend calibrate`), so the figures were not compared "
-            "with what it reaches against a server without work."
+            "The client's threads stayed below their limit in every cell not marked "
+            "client-limited. The host was not calibrated (`contend calibrate`), so the figures "
+            "were not compared with the client's maximum against a server without work."
         )
     days = sorted({str(one.get("measured_at", ""))[:10] for one in found})
     rounds = sorted({int(one.get("n", 0)) for one in found})
@@ -343,9 +342,9 @@ def client_text(runs: Sequence[RunRecord]) -> str:
     n = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
     which = "Each run" if len(found) == len(runs) else f"{len(found)} of {len(runs)} runs"
     return (
-        f"{which} was compared with what the same client reaches here against a server without "
-        f"work over as many connections (n = {n} rounds, {when}): one that asks for over half of "
-        "it is marked client-limited."
+        f"{which} was compared with the same client's maximum here, against a server without work "
+        f"over as many connections (n = {n} rounds, {when}). A run that needs over half of that "
+        "maximum is marked client-limited."
     )
 
 
@@ -377,8 +376,8 @@ def _first_of_each(study: Study, key: _Document, path: str | None = None) -> Seq
     first: dict[tuple[str, Level | None], RunRecord] = {}
     last: tuple[object, Level | None] | None = None
     for record in study.measured:
-        told = record.probes.get(key), record.cell.get(path) if path else None
-        if told != last:
-            first.setdefault((repr(told[0]), told[1]), record)
-            last = told
+        found = record.probes.get(key), record.cell.get(path) if path else None
+        if found != last:
+            first.setdefault((repr(found[0]), found[1]), record)
+            last = found
     return list(first.values())

@@ -24,10 +24,13 @@ from contend.sections import (
     statements,
     switches,
     tpcc,
+    why,
 )
 from contend.sections.model import Section
 
 SECTIONS: tuple[Section[Any], ...] = (
+    why.CAUSE,
+    why.WHY,
     sessions.SECTION,
     beside.SECTION,
     statements.SECTION,

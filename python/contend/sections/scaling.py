@@ -26,7 +26,14 @@ from contend.sections.model import (
     Shown,
     TextTable,
 )
-from contend.sections.words import UNKNOWN, cell_phrase, estimate_text, level_phrase, significant
+from contend.sections.words import (
+    UNKNOWN,
+    cell_phrase,
+    estimate_text,
+    level_label,
+    level_phrase,
+    measured_range_text,
+)
 from contend.stats import FIT_COLUMNS_MIN, FIT_UNITS_MIN, Estimate, UslFit, finite, fit_usl
 from contend.store import RunRecord
 
@@ -103,21 +110,17 @@ def _show(sweeps: Sequence[Sweep], inputs: Inputs) -> Shown | None:
     )
 
 
-_TOLD = 4
+_LISTED = 4
 """Maximum number of sweeps with a sentence each. With more: the first and the last by knee."""
-
-_NEAR = 1.2
-"""Ends of an interval nearer than this factor need a third digit to look different."""
 
 
 def _lead(study: Study, sweeps: Sequence[Sweep], fitted: Fitted) -> ReportText:
-    if len(sweeps) <= _TOLD or not fitted:
+    if len(sweeps) <= _LISTED or not fitted:
         # A sentence that is the same for several is printed once.
-        told = dict.fromkeys(_sentence(study, one) for one in sweeps)
-        return ReportText.joined(" ", told)
+        return ReportText.joined(" ", dict.fromkeys(_sentence(study, one) for one in sweeps))
     fitting = [(one, fit) for one, fit in fitted if fit.fits]
-    words = "The universal scalability law fits {} of {} sweeps; the table has each."
-    parts = [ReportText(words, Constant(len(fitting)), Constant(len(sweeps)))]
+    template = "The universal scalability law fits {} of {} sweeps; the table lists each."
+    parts = [ReportText(template, Constant(len(fitting)), Constant(len(sweeps)))]
     if fitting:
         by_knee = sorted(fitting, key=lambda one: one[1].knee.mean)
         parts += [_sentence(study, by_knee[at][0]) for at in (0, -1)]
@@ -138,8 +141,8 @@ def _sentence(study: Study, sweep: Sweep) -> ReportText:
 def _too_few(sweep: Sweep) -> ReportText:
     if len(sweep.connections) < FIT_COLUMNS_MIN:
         return ReportText(
-            "{} numbers of connections are too few for a curve that has a knee and a peak: it "
-            "takes {}.",
+            "{} numbers of connections are too few to fit a curve with a knee and a peak; {} are "
+            "needed.",
             Constant(len(sweep.connections)),
             Constant(FIT_COLUMNS_MIN),
         )
@@ -152,11 +155,11 @@ def _too_few(sweep: Sweep) -> ReportText:
 def _misfit(sweep: Sweep, fit: UslFit) -> ReportText:
     off = _percent_off(fit)
     return ReportText(
-        "universal scalability law does not fit: at {} the server did {} % {} than the nearest "
-        "curve, so no knee and no peak are read off it. As measured, most was done at {}.",
+        "universal scalability law does not fit: at {} the throughput was {} % {} the nearest "
+        "curve, so no knee or peak is derived. The highest measured throughput was at {}.",
         level_phrase(CONNECTIONS, sweep.connections[fit.farthest]),
         estimate_text(replace(off, mean=abs(off.mean))),
-        "more" if off.mean > 0 else "less",
+        "above" if off.mean > 0 else "below",
         _measured_most(sweep, fit),
     )
 
@@ -172,7 +175,7 @@ def _measured_most(sweep: Sweep, fit: UslFit) -> ReportText:
     *others, last = (sweep.connections[at] for at in fit.top)
     if not others:
         return level_phrase(CONNECTIONS, last)
-    before = ReportText.written(", ".join(map(str, others)))
+    before = ReportText.joined(", ", map(level_label, others))
     return ReportText("{} or {}", before, level_phrase(CONNECTIONS, last))
 
 
@@ -180,29 +183,14 @@ def _knee(sweep: Sweep, fit: UslFit) -> ReportText:
     last = sweep.connections[-1]
     if fit.knee.low > last:
         return ReportText("has no knee up to {}", level_phrase(CONNECTIONS, last))
-    return ReportText("has its knee at {} connections", _between(fit.knee, last))
+    return ReportText("has its knee at {} connections", measured_range_text(fit.knee, last))
 
 
 def _peak(sweep: Sweep, fit: UslFit) -> ReportText:
     last = sweep.connections[-1]
     if fit.peak.low > last:
         return ReportText("and no peak up to {}", level_phrase(CONNECTIONS, last))
-    if fit.peak.mean > last:
-        least = ReportText.written(significant(fit.peak.low, 2))
-        words = "and whether there is a peak up to {} is not certain (not below {})"
-        return ReportText(words, level_phrase(CONNECTIONS, last), least)
-    return ReportText("and its peak at {}", _between(fit.peak, last))
-
-
-def _between(figure: Estimate, last: float) -> ReportText:
-    """`23 (18 to 31)`; a value beyond the measured maximum is not given as a number."""
-    digits = 2 if figure.high > _NEAR * figure.low else 3
-    low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
-    beyond = f"beyond {last:g}"
-    if figure.mean > last:
-        return ReportText.written(f"{beyond} (from {low} on)" if figure.low <= last else beyond)
-    high = beyond if figure.high > last else significant(figure.high, digits)
-    return ReportText.written(f"{mean} ({low} to {high})")
+    return ReportText("and its peak at {}", measured_range_text(fit.peak, last))
 
 
 def _cell(study: Study, sweep: Sweep) -> Mapping[str, Level]:
@@ -213,8 +201,8 @@ def _table(study: Study, fitted: Fitted) -> TextTable:
     confidence = fitted[0][1].knee.confidence * 100
     return TextTable(
         caption="The universal scalability law of each sweep: σ is contention, κ coherency "
-        f"(in brackets and after ± intervals at {confidence:g} %, each for itself)",
-        columns=("sweep", "knee", "peak", "σ", "κ", "farthest off", "fits"),
+        f"({confidence:g} % intervals in brackets and after ±, each by itself)",
+        columns=("sweep", "knee", "peak", "σ", "κ", "largest deviation", "fits"),
         rows=tuple(_row(study, *one) for one in fitted),
     )
 
@@ -223,8 +211,8 @@ def _row(study: Study, sweep: Sweep, fit: UslFit) -> tuple[str, ...]:
     last, at = sweep.connections[-1], sweep.connections[fit.farthest]
     return (
         cell_phrase(_cell(study, sweep)) or "all",
-        _between(fit.knee, last),
-        _between(fit.peak, last),
+        measured_range_text(fit.knee, last),
+        measured_range_text(fit.peak, last),
         estimate_text(fit.contention),
         _small(fit.coherency),
         f"{estimate_text(_percent_off(fit))} % at {at}",
@@ -243,9 +231,9 @@ def _sweep_json(sweep: Sweep) -> dict[str, Any]:
     curve, for there were too few numbers of connections or repeats."""
     fit = sweep.fit
     place = {"factors": dict(sweep.context), "level": sweep.level}
-    told = {**place, "connections": list(sweep.connections), "n": sweep.repeats}
+    document = {**place, "connections": list(sweep.connections), "n": sweep.repeats}
     if fit is None:
-        return {**told, "fits": None}
+        return {**document, "fits": None}
     figures = {
         "qps_at_one": fit.rate,
         "contention": fit.contention,
@@ -255,7 +243,7 @@ def _sweep_json(sweep: Sweep) -> dict[str, Any]:
         "qps_at_peak": fit.most,
     }
     return {
-        **told,
+        **document,
         "fits": fit.fits,
         **{name: _interval(one) for name, one in figures.items()},
         "off": [_interval(one) for one in fit.off],
@@ -329,11 +317,11 @@ def _chart(
         id=f"scaling-{panel.slug}",
         kind=_CHART,
         label=panel.title,
-        caption="Points are as measured, with their intervals; lines the universal scalability "
-        "law, dashed where it does not fit. A diamond is the knee, a triangle with a bar the peak "
-        "with its interval.",
-        alt=f"{title}, against connections, one line a level of {layout.rows_label or 'the sweep'}."
-        " Knee and peak are in the table of this section.",
+        caption="Points: measured, with intervals. Lines: the universal scalability law, dashed "
+        "where it does not fit. Diamond: the knee. Triangle with a bar: the peak with its "
+        "interval.",
+        alt=f"{title}, against connections, one line per level of "
+        f"{layout.rows_label or 'the sweep'}. Knee and peak are in the table of this section.",
         spec=frame(title, values, layers),
     )
 

@@ -13,13 +13,13 @@ from contend.sections.words import level_phrase
 
 PROFILE = "server.profile"
 
-_TITLE = "What still differs between the servers"
+_TITLE = "Remaining differences between the servers"
 
 _SCHEMA = "performance_schema"
 _SIZES = f"{_SCHEMA}_"
 """Prefix of the variables for its records, which mean nothing if it is off."""
 
-_WORDS = {"ON": "1", "YES": "1", "TRUE": "1", "OFF": "0", "NO": "0", "FALSE": "0"}
+_SPELLINGS = {"ON": "1", "YES": "1", "TRUE": "1", "OFF": "0", "NO": "0", "FALSE": "0"}
 _MISSING = "–"
 
 
@@ -44,10 +44,10 @@ def _variables(study: Study) -> dict[Level | None, dict[str, Mapping[str, str]]]
     levels = next((f.levels for f in study.experiment.factors if f.path == USE), ())
     found: dict[Level | None, dict[str, Mapping[str, str]]] = {}
     for record in study.records:
-        told = record.probes.get("variables")
-        if told and USE in record.cell:
+        variables = record.probes.get("variables")
+        if variables and USE in record.cell:
             of_profile = found.setdefault(record.cell.get(PROFILE), {})
-            of_profile.setdefault(str(record.cell[USE]), told)
+            of_profile.setdefault(str(record.cell[USE]), variables)
     order = {str(level): place for place, level in enumerate(levels)}
     return {
         profile: {name: of_profile[name] for name in sorted(of_profile, key=order.__getitem__)}
@@ -81,13 +81,13 @@ def _lead(name: str, servers: Mapping[str, Mapping[str, str]], differ: int) -> s
         alone.append(f"{server} {only}")
     with_name = f"With {name}, " if name else ""
     subject = "1 variable differs" if differ == 1 else f"{differ} variables differ"
-    text = f"{with_name}{subject}. Variables that only one of them has: {', '.join(alone)}."
+    text = f"{with_name}{subject}. Variables that only one server has: {', '.join(alone)}."
     return text[:1].upper() + text[1:]
 
 
 def _normal(value: str) -> str:
     """One spelling of a value: `ON` is 1, and 1.000000 as well."""
-    text = _WORDS.get(value.upper(), value)
+    text = _SPELLINGS.get(value.upper(), value)
     try:
         return f"{float(text):.12g}"
     except ValueError:

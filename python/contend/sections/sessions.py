@@ -14,70 +14,69 @@ from typing import Any
 from contend.experiment import Level
 from contend.findings import Analysis, Constant, ReportText, Study, leading_level, sessions_before
 from contend.sections.model import Inputs, Section
-from contend.sections.words import significant
+from contend.sections.words import duration_text, spread_text
 from contend.stats import SESSIONS_MIN, Between
-from contend.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
     """Earlier sessions of the same experiment on this host, for a level as a whole.
 
-    n: number of usable sessions; together: their joint result, None if they are too few. `beside`
+    n: number of usable sessions; together: their joint result, None if they are too few. `note`
     is printed with the intervals; empty if nothing is known.
     """
 
     level: Level
     n: int
     together: Between | None
-    beside: ReportText
+    note: ReportText
 
 
 _MINUTE_S = (45, 90)
 
 
 def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
-    """The history of a level that the run recorded when it began; None if it did not look."""
+    """The history of a level that the run recorded when it began; None if it recorded none."""
     known = sessions_before(study, analysis.table.metric, level)
     if known is None:
         return None
     n, together = known
-    beside = (
+    note = (
         ReportText("")
         if together is None
         else ReportText("on this host {}", _differ(study, together))
     )
-    return Sessions(level, n, together, beside)
+    return Sessions(level, n, together, note)
 
 
 def in_the_sentence(study: Study, earlier: Sessions | None) -> ReportText:
     """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
     them)`."""
-    if earlier is None or not earlier.beside or not study.decides:
+    if earlier is None or not earlier.note or not study.decides:
         return ReportText("")
-    return ReportText(" (measured in {}; {})", _minutes_of(study), earlier.beside)
+    return ReportText(" (measured in {}; {})", _minutes_of(study), earlier.note)
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:
     """The part that the interval omits, and the results of earlier sessions on it."""
     if earlier is None:
         return []
-    of_now = f"The intervals are of {_minutes_of(study)}"
+    of_now = f"The intervals describe {_minutes_of(study)} only"
     found = earlier.together
     if found is None:
         were = ("there was none", "there was 1")
         known = were[earlier.n] if earlier.n < len(were) else f"there were {earlier.n}"
         return [
-            f"{of_now}: how far sessions of this host differ is not known. That takes "
-            f"{SESSIONS_MIN} earlier runs of the same, and {known}."
+            f"{of_now}. How far sessions of this host differ is not known: that takes "
+            f"{SESSIONS_MIN} earlier runs of the same experiment, and {known}."
         ]
-    low, high = (_percent(one) for one in (found.low, found.high))
+    low, high = (spread_text(one) for one in (found.low, found.high))
     gain = 100 * math.expm1(found.mean)
     return [
         f"{of_now}. The {found.n} earlier sessions on this host have a mean of {gain:+.1f} % "
-        f"(±{_percent(found.half_width)}) and a standard deviation of {_percent(found.tau)} "
+        f"(±{spread_text(found.half_width)}) and a standard deviation of {spread_text(found.tau)} "
         f"({low} to {high}) beyond their own errors; {found.confidence * 100:g} % of sessions lie "
-        f"within ±{_percent(found.spread)} of that mean."
+        f"within ±{spread_text(found.spread)} of that mean."
     ]
 
 
@@ -89,7 +88,7 @@ def _minutes_of(study: Study) -> ReportText:
     least, most = _MINUTE_S
     if least <= seconds < most:
         return ReportText("this minute")
-    return ReportText("these {}", ReportText.written(format_duration(seconds)))
+    return ReportText("these {}", duration_text(seconds))
 
 
 def _differ(study: Study, found: Between) -> ReportText:
@@ -99,15 +98,12 @@ def _differ(study: Study, found: Between) -> ReportText:
         return ReportText(
             "{} sessions differ by no more than their own errors{}", Constant(found.n), where
         )
-    words, spread = (
+    return ReportText(
         "sessions differ by ±{}{}, from {} of them",
-        ReportText.written(_percent(found.spread)),
+        spread_text(found.spread),
+        where,
+        Constant(found.n),
     )
-    return ReportText(words, spread, where, Constant(found.n))
-
-
-def _percent(log: float) -> str:
-    return f"{significant(100 * math.expm1(log), 2)} %" if log < 1 else f"{math.exp(log):.1f}x"
 
 
 def _read(inputs: Inputs) -> Sessions | None:

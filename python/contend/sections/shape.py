@@ -69,7 +69,7 @@ def _show(shapes: Sequence[Shape], inputs: Inputs) -> Shown:
     ]
     return Shown(
         first.title,
-        " ".join((first.lead, *(f"{one.title} below." for one in others))),
+        " ".join((first.lead, *(f"{one.metric.title} follows below." for one in others))),
         tuple(tables),
         shape_charts(shapes, inputs.layout),
     )
@@ -160,13 +160,15 @@ def _shape(
             if context == at
         ]
         shown.append((panel, (*rows, *_published_rows(study, panel, theirs))))
-    beside = (
-        " Published figures are of other machines, single runs without intervals." if theirs else ""
+    note = (
+        " Published figures are single runs of different machines, without intervals."
+        if theirs
+        else ""
     )
     return Shape(
         metric=metric,
-        title=f"{metric.title}: how many times that at {first}",
-        lead=f"±: half of the interval; all of them hold together.{beside}",
+        title=f"{metric.title}: multiples of the figure at {first}",
+        lead=f"±: half of the interval; all intervals hold together.{note}",
         panels=tuple(shown),
     )
 
@@ -233,18 +235,18 @@ def _most_done(
     begin = ReportText("With {}, the", with_) if with_ else "The"
     at_first, last = level_phrase(path, first), known[-1]
     if best[1].low <= 1:
-        words = "{} server gets most done at {}: more of them add nothing certain"
-        text = ReportText(words, begin, at_first)
+        template = "{} throughput does not certainly grow beyond {}"
+        text = ReportText(template, begin, at_first)
     else:
         # The first that is not certainly below the best.
         near = next(one for one in known if one[1].high >= best[1].low)
-        words = "{} server answers {} times as many queries a second at {} as at {}{}"
-        beyond = ", and no more is certain beyond" if near[0] != last[0] else ""
+        template = "{} throughput is {} times as high at {} as at {}{}"
+        beyond = ", and no growth beyond is certain" if near[0] != last[0] else ""
         times = times_text(near[1])
-        text = ReportText(words, begin, times, level_phrase(path, near[0]), at_first, beyond)
+        text = ReportText(template, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
         times = times_text(last[1])
-        text = ReportText("{}; at {} it is {} times", text, level_phrase(path, last[0]), times)
+        text = ReportText("{}; at {} it is only {} times", text, level_phrase(path, last[0]), times)
     return ReportText("{}.", text)
 
 
@@ -306,7 +308,7 @@ def _chart(shape: Shape, panel: Panel, rows: Sequence[ShapeRow], layout: Layout)
         kind=shape.title,
         label=panel.title,
         caption="Logarithmic; bands are the intervals that hold together. Dashed: published "
-        "figures of other machines, without intervals."
+        "figures of different machines, without intervals."
         if any(row.published for row in rows)
         else "Logarithmic; bands are the intervals that hold together.",
         alt=f"{title}, against {layout.columns_label}. The figures are in the table of the same "

@@ -112,7 +112,11 @@ def statements_of(inputs: Inputs) -> Statements | None:
     return Statements(
         lead="Service time, from sending a statement to the last byte of its answer. "
         + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
-        + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
+        + (
+            f"Shown are the {len(names)} that took most time; {more} more are in the runs."
+            if more
+            else ""
+        ),
         sentences=tuple(_sentences(study, naming, analyses)),
         texts=tuple(_texts(study, names)),
         tables=tuple(tables),
@@ -208,14 +212,14 @@ def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | N
         return []
     found = []
     for level in roles.levels[1:]:
-        if level is not None and (said := _said_of(level, analyses)):
+        if level is not None and (verdicts := _verdicts_of(level, analyses)):
             instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
-            found.append(f"By statement, {instead}: {said}.")
+            found.append(f"By statement, {instead}: {verdicts}.")
     return found
 
 
-def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
-    said: dict[str, list[str]] = defaultdict(list)
+def _verdicts_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
+    by_tone: dict[str, list[str]] = defaultdict(list)
     for name, analysis in analyses.items():
         if analysis is None:
             continue
@@ -225,19 +229,21 @@ def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
             continue
         if whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
             size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
-            said[whole.tone].append(f"{name}{size}")
+            by_tone[whole.tone].append(f"{name}{size}")
         else:
-            said["crosses" if _crosses(compared, level) else "uncertain"].append(name)
-    words = {
+            by_tone["crosses" if _crosses(compared, level) else "uncertain"].append(name)
+    phrases = {
         "better": "less time for",
         "worse": "more time for",
         "equivalent": "no difference that matters for",
         "crosses": "less time at one load and more at another for",
         "uncertain": "nothing certain over all cells for",
     }
-    if len(said["uncertain"]) > _LISTED:
-        said["uncertain"] = [f"{len(said['uncertain'])} of them"]
-    return "; ".join(f"{text} {', '.join(said[key])}" for key, text in words.items() if said[key])
+    if len(by_tone["uncertain"]) > _LISTED:
+        by_tone["uncertain"] = [f"{len(by_tone['uncertain'])} of them"]
+    return "; ".join(
+        f"{phrase} {', '.join(by_tone[tone])}" for tone, phrase in phrases.items() if by_tone[tone]
+    )
 
 
 def _crosses(compared: Compared, level: Level) -> bool:
@@ -249,7 +255,7 @@ _TITLE = "Each statement"
 
 
 def _show(found: Statements, _inputs: Inputs) -> Shown:
-    texts = TextTable("What each statement is", ("name", "statement"), found.texts)
+    texts = TextTable("The statements", ("name", "statement"), found.texts)
     return Shown(_TITLE, found.lead, (*found.tables, texts), more=found.sentences)
 
 

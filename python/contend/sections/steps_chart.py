@@ -39,12 +39,12 @@ def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None
             "low": None if (low := finite(one.low)) is None else 100 * low,
             "high": None if (high := finite(one.high)) is None else 100 * high,
             "colour": _WHOLE if bar is whole else _MORE if one.mean >= 0 else _LESS,
-            "said": f"{name}, %: {said}; n: {one.n}",
+            "tooltip": f"{name}, %: {gain}; n: {one.n}",
         }
         for bar in bars
-        for name, one, said in [bar]
+        for name, one, gain in [bar]
     ]
-    kind = f"{metric}: what each step gains"
+    kind = f"{metric}: gain of each step"
     title = chart_title(kind, place)
     drawn = step_bars(
         "gain over the step before, %",
@@ -56,8 +56,8 @@ def steps_chart(metric: str, place: str, steps: Sequence[Bar], whole: Bar | None
         id=slug(f"steps {metric} {place}"),
         kind=kind,
         label=place,
-        caption="In percent; thin lines are the intervals. The last bar is what all steps gain "
-        "together.",
+        caption="In percent; thin lines are the intervals. The last bar is the gain of all "
+        "steps together.",
         alt=f"{title}: a bar for each step. The figures are in the table.",
         spec={
             **frame(title, values, drawn, width=WIDTH - 190, height=_STEP * len(values)),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
-from contend.findings import ReportText
 from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
 from contend.lab.look_block import BlockToLookAt, LookAtCause
 from contend.sections.looks import (
@@ -22,15 +21,14 @@ from contend.sections.looks import (
     cost_json,
     cost_rows,
     effect_of,
-    known_text,
+    failed_sentences,
     looked,
-    lost_words,
     side_by_side,
     speed_of,
     with_cell,
 )
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import figure_json
+from contend.sections.words import figure_json, known_text
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
 
@@ -63,18 +61,18 @@ def look_at_switches(block: BlockToLookAt) -> list[LookRecord]:
     if len(pids) < len(block.arms):
         raise WorkError("the server does not run on this host")
     with SwitchTracer() as tracer:
-        seen = _Rounds(tracer, pids)
-        block.drive(block.cut(ROUNDS, SLICE_S, SETTLE_S), seen.hear)
+        rounds = _Rounds(tracer, pids)
+        block.drive(block.cut(ROUNDS, SLICE_S, SETTLE_S), rounds.on_event)
         tracer.pause()
-        windows = seen.windows()
-        found = switches_in(tracer.lines(), seen.process_of, [one for one, _ in windows])
+        windows = rounds.windows()
+        found = switches_in(tracer.lines(), rounds.process_of, [one for one, _ in windows])
         lost = tracer.lost()
     traced = {key: one for (_, key), one in zip(windows, found, strict=True)}
-    return block.records([_figures(seen.rounds[n], traced, n, lost) for n in range(len(pids))])
+    return block.records([_figures(rounds.rounds[n], traced, n, lost) for n in range(len(pids))])
 
 
 class _Rounds:
-    """Hears of each slice when it is over, and has the next one traced or not."""
+    """Is notified of each slice when it ends, and switches tracing on or off for the next one."""
 
     def __init__(self, tracer: SwitchTracer, pids: Sequence[int]) -> None:
         self._tracer = tracer
@@ -85,7 +83,7 @@ class _Rounds:
         self.process_of: Mapping[int, int] = {}
         self._is_traced = False
 
-    def hear(self, event: Outcome) -> None:
+    def on_event(self, event: Outcome) -> None:
         from contend.host.switch_trace import clock_s, threads_of
 
         if event["type"] != "slice":
@@ -124,7 +122,7 @@ def _figures(
 ) -> dict[str, Any]:
     rounds = []
     for one in slices[1:]:
-        told: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "round": one["round"],
             "qps": one["qps"],
             "queries": one["queries"],
@@ -132,8 +130,8 @@ def _figures(
             "latency_us_mean": one["latency_us"]["mean"],
         }
         if (found := traced.get((arm, one["round"]))) is not None:
-            told["look"] = asdict(found)
-        rounds.append(told)
+            figures["look"] = asdict(found)
+        rounds.append(figures)
     return {"rounds": rounds, "lost": lost}
 
 
@@ -143,8 +141,8 @@ SEEN = {
     "slept": "went to sleep, times",
     "asleep_us": "asleep, us",
     "woken_us": "from being woken to running, us",
-    "by_holder": "asleep for a preempted thread, times",
-    "by_holder_us": "asleep while that was off its CPU, us",
+    "by_holder": "waited for a preempted thread, times",
+    "by_holder_us": "waited while that thread was off its CPU, us",
 }
 """Reported values per query, by the name of the figure."""
 
@@ -185,45 +183,45 @@ def switches_of(record: LookRecord, base: LookRecord | None) -> SwitchesOfCell:
     )
 
 
-_TITLE = "Threads that were taken off their CPUs"
+_TITLE = "Preempted threads"
 _LEAD = (
-    "As the kernel traces each switch (sched_switch, sched_waking), in every other round of a "
-    "block of its own. Preempted: taken off its CPU though it could run on. A thread sleeps for a "
-    "preempted one if that one woke it, and was off its CPU meanwhile; it may have taken the lock "
-    "only after that, so this is an upper bound."
+    "From the kernel's trace of each switch (sched_switch, sched_waking), in half of the rounds of "
+    "a separate block. Preempted: taken off its CPU although it could have continued. A thread "
+    "counts as waiting for a preempted one if that one woke it and was off its CPU in the "
+    "meantime. The preempted thread may have taken the lock only later, so this is an upper bound."
 )
 
 
 def _show(found: LooksFound[SwitchesOfCell], inputs: Inputs) -> Shown:
-    said = [words for one in found.cells if (words := _said(one))]
-    lead = (*((_LEAD,) if found.groups else ()), *said, *lost_words(found.failed))
+    notable = filter(None, map(_notable, found.cells))
+    lead = (*((_LEAD,) if found.groups else ()), *notable, *failed_sentences(found.failed))
     tables = (_table(group, inputs.compared_path) for group in found.groups)
     return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
 
 
-def _said(one: SwitchesOfCell) -> str:
-    at = with_cell(one.cell)
-    said = []
+def _notable(one: SwitchesOfCell) -> str:
+    at, sentences = with_cell(one.cell), []
     if one.held_share >= HELD_SHARE:
-        said.append(
-            f"Holders are preempted{at}: for up to {one.held_share * 100:.0f} % of the response "
-            "time a query sleeps for a thread that is itself off its CPU."
+        sentences.append(
+            f"Lock holders are preempted{at}: for up to {one.held_share * 100:.0f} % of the "
+            "response time, a query waits for a thread that is itself off its CPU."
         )
     if one.lost:
-        said.append(
-            f"The kernel had no room for {one.lost} events{at}, so the last rounds have too few."
+        sentences.append(
+            f"The kernel's buffer had no room for {one.lost} events{at}, so the last rounds have "
+            "too few."
         )
-    return " ".join(str(ReportText.written(words)) for words in said)
+    return " ".join(sentences)
 
 
 def _table(group: Sequence[SwitchesOfCell], compared: str | None) -> TextTable:
     where = with_cell(context_of(group[0], compared))
     rows = [
-        (words, lambda one, name=name: known_text(one.of_query.get(name)))
-        for name, words in SEEN.items()
+        (label, lambda one, name=name: known_text(one.of_query.get(name)))
+        for name, label in SEEN.items()
     ]
-    caption = f"Of a query{where} (intervals after ±; n counts rounds)"
-    return side_by_side(caption, group, compared, [*rows, *cost_rows("traced over not")])
+    caption = f"Per query{where} (intervals after ±; n counts rounds)"
+    return side_by_side(caption, group, compared, [*rows, *cost_rows("traced over untraced")])
 
 
 def _json(found: LooksFound[SwitchesOfCell], _inputs: Inputs) -> list[dict[str, Any]]:

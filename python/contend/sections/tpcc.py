@@ -17,7 +17,7 @@ from contend.metrics import metric_of
 from contend.metrics.read import kinds
 from contend.metrics.tpcc import is_tpcc, waits_percent
 from contend.sections.model import Inputs, Section, Shown, TextTable
-from contend.sections.words import cell_phrase, estimate_text, share_text, significant
+from contend.sections.words import cell_phrase, known_text, share_text, significant
 from contend.stats import Estimate
 from contend.store import RunRecord
 
@@ -36,7 +36,7 @@ LIMITS_S = {
 MIX_MINIMA_PERCENT = {"payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 
 OVER = " !"
-"""Beside a figure that the specification does not allow."""
+"""Next to a figure that the specification does not allow."""
 
 _FIGURES = (
     "new_orders_per_minute",
@@ -54,21 +54,21 @@ Found = Mapping[str, tuple[Mapping[str, Level], Mapping[str, Estimate]]]
 def _read(inputs: Inputs) -> Shown | None:
     """None if no run executed these transactions."""
     study, cells = inputs.study, inputs.cells
-    asked = [cell.cell for cell in cells if any(map(is_tpcc, study.runs_of(cell.cell)))]
-    if not asked:
+    measured = [cell.cell for cell in cells if any(map(is_tpcc, study.runs_of(cell.cell)))]
+    if not measured:
         return None
-    runs = [run for cell in asked for run in study.runs_of(cell)]
+    runs = [run for cell in measured for run in study.runs_of(cell)]
     waits = {waits_percent(run) for run in runs}
-    shrinks = {cell_spec(study.experiment, cell)["data.shrink"] for cell in asked}
+    shrinks = {cell_spec(study.experiment, cell)["data.shrink"] for cell in measured}
     names = [name for name in LIMITS_S if any(_events(run).get(name) is not None for run in runs)]
     times = (_time(name, end) for name in names for end in _PERCENTILES)
     wanted = tuple(metric_of(name) for name in (*_FIGURES, *times))
     found = {}
-    for cell in asked:
+    for cell in measured:
         figures = cell_figures(replace(study, shown=wanted), cell)
         found[cell_phrase(cell) or "all"] = (cell, {} if figures is None else figures.figures)
     return Shown(
-        title="TPC-C: new orders a minute, response times, mix",
+        title="TPC-C: new orders per minute, response times, mix",
         lead=_lead(waits, is_shrunk=bool(shrinks - {None, 1})),
         tables=(
             _costs(study, found, has_waits=waits == {100}),
@@ -82,12 +82,12 @@ def _lead(waits: set[int], *, is_shrunk: bool) -> str:
     """The permitted names for the figures."""
     audited = "This is not an audited result and cannot be compared with one."
     if is_shrunk:
-        audited += " The tables are smaller than the specification wants them (data.shrink)."
+        audited += " The tables are smaller than the specification requires (data.shrink)."
     if waits == {100}:
-        return f"{audited} Users key in and think as specified, so new orders a minute are tpmC."
+        return f"{audited} Users key in and think as specified, so new orders per minute are tpmC."
     return (
-        f"{audited} Users do not key in and think as specified, so new orders a minute are no "
-        "tpmC: they say how fast the server is under as many connections that never wait."
+        f"{audited} Users do not key in and think as specified, so new orders per minute are not "
+        "tpmC: they show how fast the server is under this many connections that never wait."
     )
 
 
@@ -96,12 +96,11 @@ def _costs(study: Study, found: Found, *, has_waits: bool) -> TextTable:
     for phrase, (cell, figures) in found.items():
         runs = study.runs_of(cell)
         begun = sum(_all(run) for run in runs)
-        row = [phrase, _text(figures.get(_FIGURES[0]))]
+        row = [phrase, known_text(figures.get(_FIGURES[0]))]
         if has_waits:
-            efficiency = figures.get("tpcc_efficiency")
-            row.append("not known" if efficiency is None else share_text(efficiency))
+            row.append(known_text(figures.get("tpcc_efficiency"), share_text))
         row += [
-            *(_text(figures.get(name)) for name in _FIGURES[1:3]),
+            *(known_text(figures.get(name)) for name in _FIGURES[1:3]),
             _percent(_sum(runs, "rolled_back"), _count(runs, "new_order")),
             _percent(_sum(runs, "retries"), begun),
             _percent(_sum(runs, "failed"), begun),
@@ -109,11 +108,11 @@ def _costs(study: Study, found: Found, *, has_waits: bool) -> TextTable:
         rows.append(tuple(row))
     return TextTable(
         caption="New orders that ended, and the percentage of them that rolled back as intended; "
-        "round trips and statements of a transaction, as the mean over all kinds; retries and "
+        "round trips and statements per transaction, as the mean over all kinds; retries and "
         "transactions given up, in percent of all",
         columns=(
             "cell",
-            *(("tpmC", "of 12.86 a warehouse") if has_waits else ("new orders/min",)),
+            *(("tpmC", "of 12.86 per warehouse") if has_waits else ("new orders/min",)),
             "round trips",
             "statements",
             "rolled back",
@@ -127,7 +126,7 @@ def _costs(study: Study, found: Found, *, has_waits: bool) -> TextTable:
 def _limits(names: Sequence[str], found: Found) -> TextTable:
     return TextTable(
         caption="Response times in ms from the intended start: 50th / 90th / 99th percentile. The "
-        f"90th must be within the limit above it;{OVER} marks one that is not",
+        f"90th must be within the limit above it;{OVER} marks a violation",
         columns=("cell", *(f"{name} ≤{LIMITS_S[name]:g} s" for name in names)),
         rows=tuple(
             (phrase, *(_times(name, figures) for name in names))
@@ -149,8 +148,8 @@ def _mix(study: Study, found: Found) -> TextTable:
     least = {name: f" ≥{percent:g}" for name, percent in MIX_MINIMA_PERCENT.items()}
     names = [name for name in LIMITS_S if name != DEFERRED]
     return TextTable(
-        caption="The mix: percent of all transactions, and the least that there must be of a kind;"
-        f"{OVER} marks a kind that came too rarely",
+        caption="The mix: percent of all transactions, and the minimum for each kind;"
+        f"{OVER} marks a kind below its minimum",
         columns=("cell", *(f"{name}{least.get(name, '')}" for name in names)),
         rows=tuple(
             (phrase, *mix_texts({name: _count(study.runs_of(cell), name) for name in names}))
@@ -178,10 +177,6 @@ def _time(name: str, end: str) -> str:
     return f"event.{name}.response_us_{end}"
 
 
-def _text(figure: Estimate | None) -> str:
-    return "not known" if figure is None else estimate_text(figure)
-
-
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}" if whole else "not known"
 
@@ -198,8 +193,8 @@ def _all(run: RunRecord) -> int:
     return sum(_events(run).values())
 
 
-def _sum(runs: Sequence[RunRecord], what: Literal["rolled_back", "retries", "failed"]) -> int:
-    return sum(kind[what] for run in runs for kind in kinds(run))
+def _sum(runs: Sequence[RunRecord], count: Literal["rolled_back", "retries", "failed"]) -> int:
+    return sum(kind[count] for run in runs for kind in kinds(run))
 
 
 SECTION = Section("tpcc", "TPC-C", _read, lambda shown, _inputs: shown)

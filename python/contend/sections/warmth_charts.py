@@ -25,7 +25,7 @@ def curves(place: str, name: Name, runs: Runs) -> list[Chart]:
         _chart(
             "Warm-up curve",
             place,
-            caption="Median response time of each interval, of the first run of each way.",
+            caption="Median response time of each interval, in the first run of each way.",
             alt="median response time in µs against seconds since the queries began.",
             x="seconds since the queries began",
             y={"title": "response time, p50, µs", "scale": {"type": "log"}},
@@ -37,10 +37,11 @@ def curves(place: str, name: Name, runs: Runs) -> list[Chart]:
             ],
         ),
         _chart(
-            "Queries answered, the warming counted",
+            "Queries answered, warming included",
             place,
-            caption="Queries answered since the server was started, of the first run of each way: "
-            "a line begins when its warming is done, and pays from where it is above the cold one.",
+            caption="Queries answered since the server was started, in the first run of each way. "
+            "A line begins when its warming ends; the warming has paid off once it is above the "
+            "cold one.",
             alt="queries answered against seconds since the server was started.",
             x="seconds since the server was started",
             y={"title": "queries answered"},

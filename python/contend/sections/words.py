@@ -8,20 +8,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from contend.errors import ContendError
 from contend.experiment import Level
 from contend.experiment.settings.values import level_word
 from contend.findings import Compared, Constant, Finding, ReportText
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.model import Layout
 from contend.stats import Change, Estimate, finite
+from contend.units import format_duration
 
 _COUNTED = {
     "load.connections": ("connection", "connections"),
     "load.threads": ("thread", "threads"),
     "workload.points": ("point", "points"),
-    "workload.batch_rows": ("row a batch", "rows a batch"),
+    "workload.batch_rows": ("row per batch", "rows per batch"),
     "data.rows": ("row", "rows"),
 }
 """The unit that a level of these counts: singular and plural."""
@@ -93,7 +96,42 @@ def change_noun(metric: Metric, baseline: str | None) -> str:
 
 def change_of(metric: Metric) -> ReportText:
     """The quantity that changes, without naming a direction."""
-    return ReportText.written("the throughput" if metric.name == THROUGHPUT else metric.subject)
+    return ReportText("the throughput") if metric.name == THROUGHPUT else subject_text(metric)
+
+
+def title_text(metric: Metric) -> ReportText:
+    return ReportText.written(metric.title)
+
+
+def subject_text(metric: Metric) -> ReportText:
+    return ReportText.written(metric.subject)
+
+
+def unit_text(metric: Metric) -> ReportText:
+    return ReportText.written("queries per second" if metric.name == THROUGHPUT else metric.unit)
+
+
+def verdict_text(metric: Metric, verdict: str) -> ReportText:
+    """`faster`, `longer`."""
+    return ReportText.written(metric.changed(verdict))
+
+
+def amount_text(one: Finding, *, with_noun: bool = True) -> ReportText:
+    """`34 % (±12) more new orders a minute`, `13 % (±1) slower`."""
+    metric, verdict = one.metric, one.change.verdict
+    assert verdict is not None
+    amount = metric.amount(verdict) if metric.noun else metric.changed(verdict)
+    if not with_noun:
+        amount = amount.removesuffix(f" {metric.noun}")
+    return ReportText.written(f"{size_text(one.change)} {amount}")
+
+
+def duration_text(seconds: float) -> ReportText:
+    return ReportText.written(format_duration(seconds))
+
+
+def message_text(error: ContendError) -> ReportText:
+    return ReportText.written(error.message)
 
 
 def change_title(metric: Metric, baseline: str | None) -> str:
@@ -133,6 +171,12 @@ def size_text(change: Change) -> ReportText:
         error = " to ".join(f"{bound:.{_gain_places(bound)}f}" for bound in bounds)
     known = "" if error == UNKNOWN else f" ({error})"
     return ReportText.written(f"{abs(percent(change)):.{places}f} %{known}")
+
+
+def spread_text(log: float) -> ReportText:
+    """A difference of logarithms as a change: `4.0 %`, `2.8x`."""
+    percent_of = f"{significant(100 * math.expm1(log), 2)} %"
+    return ReportText.written(percent_of if log < 1 else f"{math.exp(log):.1f}x")
 
 
 def _bounds(change: Change) -> tuple[float, float]:
@@ -212,6 +256,22 @@ def figure_text(estimate: Estimate) -> ReportText:
     return estimate_text(estimate)
 
 
+def measured_range_text(figure: Estimate, last: float) -> ReportText:
+    """`23 (18 to 31)`; a value beyond the last measured one is not given as a number."""
+    digits = 2 if figure.high > _NEAR * figure.low else 3
+    low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
+    beyond = f"more than {last:g}"
+    if figure.mean > last:
+        least = f" (at least {low})" if figure.low <= last else ""
+        return ReportText.written(f"{beyond}{least}")
+    high = beyond if figure.high > last else significant(figure.high, digits)
+    return ReportText.written(f"{mean} ({low} to {high})")
+
+
+_NEAR = 1.2
+"""Ends of an interval nearer than this factor need a third digit to look different."""
+
+
 def estimate_text(estimate: Estimate) -> ReportText:
     """`23.46 ±0.21`."""
     mean, half = estimate.mean, half_of(estimate)
@@ -234,10 +294,49 @@ def share_text(estimate: Estimate) -> ReportText:
     return ReportText.written(f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}")
 
 
+def increase_text(one: Estimate) -> str:
+    """A share as an increase in percent: `+26.1 ±0.3`."""
+    half = half_of(one) * 100
+    if not math.isfinite(half):
+        return f"{one.mean * 100:+.0f} {UNKNOWN}"
+    places = 0 if half >= 0.95 else 1
+    return f"{one.mean * 100:+.{places}f} {error_text(half, places)}"
+
+
+def _ms_text(one: Estimate) -> str:
+    scaled = replace(one, mean=one.mean / 1000, low=one.low / 1000, high=one.high / 1000)
+    return estimate_text(scaled)
+
+
+CHANGE_FORMATS: dict[str, Callable[[Change], str]] = {
+    "gain": gain_text,
+    "size": size_text,
+    "times": times_text,
+}
+FIGURE_FORMATS: dict[str, Callable[[Estimate], str]] = {
+    "": estimate_text,
+    "share": share_text,
+    "percent": lambda one: f"{one.mean * 100:.0f}",
+    "plain": lambda one: f"{one.mean * 100:+.0f}",
+    "gain": increase_text,
+    "size": lambda one: estimate_text(one).removeprefix("-"),
+    "ms": _ms_text,
+    "n": lambda one: repeats_text(one.n),
+    "count": lambda one: f"{one.n}",
+}
+"""The formats of findings and of figures in the sentences of a cause."""
+
+
 def error_text(half: float, places: int) -> str:
     """`±0.3`; an error that rounds to 0 is not shown as 0."""
     least = 10.0**-places
     return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
+
+
+def known_text(
+    one: Estimate | None, how: Callable[[Estimate], str] = estimate_text, unknown: str = "not known"
+) -> str:
+    return unknown if one is None else str(how(one))
 
 
 def half_of(estimate: Estimate) -> float:

@@ -35,7 +35,7 @@ def test_a_contrast_of_one_unit_has_no_interval_and_no_verdict(tmp_path: Path) -
     assert report.cause is None
     assert any(one.lead.startswith("No difference is certain") for one in report.sections)
     bound = report.found("bounds")[0]
-    assert "answered most queries" in bound and "(n = 1 repeat)" in bound
+    assert "highest throughput" in bound and "(n = 1 repeat)" in bound
 
 
 def test_costs_are_of_each_level_as_a_whole_in_a_family_of_their_own(tmp_path: Path) -> None:

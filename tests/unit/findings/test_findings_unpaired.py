@@ -48,9 +48,7 @@ def test_without_the_hosts_spread_there_is_no_verdict_and_it_is_said() -> None:
     one, other = Side("monday", drawn(chance, 8, 0.3)), Side("tuesday", drawn(chance, 8))
     found = run_over_run(QPS, {"load.connections": 8}, one, other, FAMILY)
     assert found.change.low > 1.2 and found.tone == "open" and found.word == ""
-    assert found.without == (
-        "what sessions of monday and tuesday differ by is not known, and not in the interval"
-    )
+    assert "monday and tuesday" in found.without and "not known" in found.without
     assert (found.contrast.kind, found.level, found.baseline) == ("runs", "monday", "tuesday")
     known = Side("monday", one.logs, sessions(0.01)), Side("tuesday", other.logs, sessions(0.01))
     decided = run_over_run(QPS, {}, *known, FAMILY)
@@ -77,9 +75,9 @@ def test_of_runs_that_differ_by_their_sessions_alone_five_in_a_hundred_are_misse
         sides = []
         for name in "ab":
             apart = chance.normal(0, tau, 6) + chance.normal(0, 0.007, 6)
-            told = between([Session(float(one), 0.007, 7) for one in apart])
+            spread = between([Session(float(one), 0.007, 7) for one in apart])
             own = chance.normal(0, tau)
-            sides.append(Side(name, drawn(chance, 8, own), told))
+            sides.append(Side(name, drawn(chance, 8, own), spread))
         change = run_over_run(QPS, {}, *sides, FAMILY).change
         missed += not change.low <= 1 <= change.high
     assert 0.02 <= missed / draws <= 0.085
@@ -89,5 +87,5 @@ def test_of_runs_that_differ_by_their_sessions_alone_five_in_a_hundred_are_misse
 def test_one_unit_gives_no_interval(units: int) -> None:
     with pytest.raises(RequestError) as refused:
         run_over_run(QPS, {}, Side("new", [0.0] * units), Side("old", [0.0, 0.1]), FAMILY)
-    assert refused.value.message == f"new has {units} unit of qps, which gives no interval."
+    assert refused.value.message.startswith(f"new has {units} unit of qps")
     assert "two repeats" in (refused.value.hint or "")

@@ -74,7 +74,7 @@ class Drawn:
 
     text: str
     seed: int
-    asked: tuple[str, ...]
+    metrics: tuple[str, ...]
 
 
 def written(levels: Sequence[Level]) -> str:
@@ -244,7 +244,7 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
         render(folder, build(folder))
         write_json(folder, io.StringIO())
         try:
-            render(folder, build(folder, drawn.asked), drawn.asked)
+            render(folder, build(folder, drawn.metrics), drawn.metrics)
         except RequestError as error:
             assert "was recorded" in error.message
         sides = [RunSide(one.path.name, (study_of(one),)) for one in (folder, other)]
@@ -259,9 +259,9 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
 
 def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> None:
     assert report.missing == ()
-    said = [as_text(report, full=full, width=1000) for full in (False, True)]
-    said.append(html.render(report, {}))
-    assert not any("This part is missing" in text for text in said)
+    pages = [as_text(report, full=full, width=1000) for full in (False, True)]
+    pages.append(html.render(report, {}))
+    assert not any("This part is missing" in text for text in pages)
     json.dumps(as_json(report), allow_nan=False)
     charts = html.all_charts(report)
     json.dumps([chart.spec for chart in charts], allow_nan=False)

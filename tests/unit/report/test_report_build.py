@@ -128,7 +128,7 @@ def test_a_single_pair_decides_nothing(tmp_path: Path) -> None:
 
 def test_nothing_measured_is_said(tmp_path: Path) -> None:
     report = small(tmp_path, runs=0)
-    assert report.answer.sentence == "Nothing is measured yet."
+    assert report.answer.sentence == "Nothing has been measured yet."
     assert report.comparisons == () and report.cells == () and report.charts == ()
 
 
@@ -193,7 +193,7 @@ def test_errors_of_queries_are_counted_by_code(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=deadlock)
     (notice,) = report.warnings
-    assert notice.message == "96 queries ended in error 1213 (40001): Deadlock found"
+    assert notice.message == "96 queries failed with error 1213 (40001): Deadlock found"
     assert all(cell.figures["error_share"].mean > 0 for cell in report.cells)
 
 
@@ -240,7 +240,7 @@ kind = "random_points"
     assert {chart.kind for chart in all_charts(report)} == {
         "Throughput",
         "Response time",
-        "Throughput: how many times that at 1 connection",
+        "Throughput: multiples of the figure at 1 connection",
     }
 
 
@@ -263,17 +263,17 @@ def test_a_warning_of_the_only_cell_names_no_cell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "said"),
+    ("load", "begin"),
     [
-        ("", "measures one cell for 5 s after 1 s of warm-up; the seed"),
+        ("", "measures one cell for 5 s after 1 s of warm-up; every"),
         ("events = 500", "measures one cell until 500 events are done, at most for 5 s, after"),
         ("events_each = 9", "until 9 events of each connection are done, at most for 5 s, after"),
     ],
 )
-def test_the_method_says_how_long_a_run_is(tmp_path: Path, load: str, said: str) -> None:
+def test_the_method_says_how_long_a_run_is(tmp_path: Path, load: str, begin: str) -> None:
     (tmp_path / "one.toml").write_text(f"[load]\n{load}\n")
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "one.toml"))))
-    assert said in report.method[0]
+    assert begin in report.method[0]
 
 
 def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ def test_a_damaged_folder_tells_how_to_save_it_and_that_works(
     (broken / "results.sqlite").write_bytes(whole[: len(whole) // 2])
     (broken / "spec.json").write_bytes((quick_path / "spec.json").read_bytes())
     assert main(["show", str(broken)]) == 1
-    said = capsys.readouterr().err
-    assert "is damaged" in said and "can still be read" in said and "--format folder" in said
+    error = capsys.readouterr().err
+    assert "is damaged" in error and "can still be read" in error and "--format folder" in error
     saved = tmp_path / "saved"
     assert main(["export", str(broken), "--format", "folder", "--out", str(saved)]) == 0
     assert main(["show", str(saved)]) == 0
@@ -133,6 +133,6 @@ def test_parquet_without_its_package_asks_for_it(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     out = tmp_path / "runs.parquet"
     assert main(["export", str(study_path), "--format", "parquet", "--out", str(out)]) == 2
-    said = capsys.readouterr().err
-    assert "Parquet needs the package pyarrow" in said and "pip install 'contend[export]'" in said
+    error = capsys.readouterr().err
+    assert "Parquet needs the package pyarrow" in error and "pip install 'contend[export]'" in error
     assert not out.exists()

@@ -54,6 +54,7 @@ def test_the_worst_come_first_and_each_only_where_it_touches(tmp_path: Path) -> 
         ("damon-pageout", "warning"),
     ]
     text = as_text(report, full=True)
+    assert "that doctor reported" in text
     assert "severe zone-reclaim: evidence of zone-reclaim" in text
     assert "warning damon-pageout: evidence of damon-pageout (ignored: it is the owner's)" in text
     assert "read-ahead" not in text
@@ -71,11 +72,11 @@ def test_a_finding_of_latency_stands_by_response_times_alone(tmp_path: Path) -> 
     notes = {note.check: note.metrics for note in report.host_notes}
     assert notes["timer"] == ("response_us_p99",)
     assert notes["governor"] == ("qps", "response_us_p99", "server_cpu_us_per_query")
-    assert "evidence of timer (bears on response_us_p99)" in as_text(report, full=True)
+    assert "evidence of timer (affects response_us_p99)" in as_text(report, full=True)
 
 
 @pytest.mark.parametrize("found", [[], None])
 def test_a_run_without_a_look_says_nothing(tmp_path: Path, found: list[Any] | None) -> None:
     report = report_of(tmp_path / "run", found or [])
     assert report.host_notes == ()
-    assert "as doctor saw it" not in as_text(report)
+    assert "that doctor reported" not in as_text(report, full=True)

@@ -95,7 +95,7 @@ def test_tables_have_heads_and_ids_are_unique(outline: Outline) -> None:
 
 def test_the_page_says_what_a_reader_asks(page: Path) -> None:
     text = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8").partition("<script>")[0])
-    for words in (
+    for fragment in (
         "From 4 connections on, splitting the key cache",
         "with freshly started servers",
         "all intervals of this report hold together",
@@ -113,7 +113,7 @@ def test_the_page_says_what_a_reader_asks(page: Path) -> None:
         "None: no run failed",
         "Made by contend",
     ):
-        assert words in text, words
+        assert fragment in text, fragment
 
 
 def test_charts_stand_in_the_page_and_beside_it(page: Path, outline: Outline) -> None:
@@ -162,8 +162,8 @@ def test_a_compact_drawing_says_and_shows_the_same(study_report: Report) -> None
         small = images.compact(drawing)
         assert len(small) < len(drawing) / 2
         whole, kept = ElementTree.fromstring(drawing), ElementTree.fromstring(small)
-        words = list(whole.itertext())
-        assert list(kept.itertext()) == [one for one in words if one != chart.spec["title"]]
+        texts = list(whole.itertext())
+        assert list(kept.itertext()) == [one for one in texts if one != chart.spec["title"]]
         lines = list(whole.iter("{http://www.w3.org/2000/svg}line"))
         paths = [one.get("d", "") for one in kept.iter("{http://www.w3.org/2000/svg}path")]
         drawn = sum(path.count("l") for path in paths)

@@ -23,15 +23,15 @@ def report_of(
     change: Callable[[RunRecord], RunRecord] | None = None,
 ) -> Report:
     small = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
-    given = [one.partition("=")[0] for one in sets]
-    kept = [one for one in small if one.partition("=")[0] not in given]
+    paths = [one.partition("=")[0] for one in sets]
+    kept = [one for one in small if one.partition("=")[0] not in paths]
     write_run(path, study(sets=(*kept, *sets)), change=change)
     return built(path)
 
 
 def sentence_of(report: Report) -> str:
     assert report.cause is not None
-    return next((text for text in report.cause.paragraphs if text.startswith("A point")), "")
+    return next((text for text in report.cause.more if text.startswith("A point")), "")
 
 
 def with_requests(factor: float) -> Callable[[RunRecord], RunRecord]:
@@ -65,10 +65,10 @@ def test_the_depth_is_that_of_real_tables(rows: int, levels: int) -> None:
 
 
 def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -> None:
-    said = sentence_of(study_report)
-    assert said.startswith("A point makes 9.0449")
-    assert "(n = 8 repeats)" in said and "9 are expected" in said
-    assert "1M rows has 3 levels" in said
+    sentence = sentence_of(study_report)
+    assert sentence.startswith("A point makes 9.0449")
+    assert "(n = 8 repeats)" in sentence and "9 are expected" in sentence
+    assert "1M rows has 3 levels" in sentence
     assert study_report.cause is not None
     table = study_report.cause.tables[1]
     assert table.columns == ("table", "off", "32", "64", "expected")
@@ -80,7 +80,7 @@ def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -
 
 
 @pytest.mark.parametrize(
-    ("rows", "says"),
+    ("rows", "fragments"),
     [
         ("20_000_000", ("makes 12.0", ". For the study's table 12 are", "20M rows has 4 levels")),
         # 12 at 1M rows: row pointers of 6 bytes, as without MAX_ROWS.
@@ -89,15 +89,15 @@ def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -
     ],
 )
 def test_a_count_is_held_to_the_depth_of_its_table(
-    tmp_path: Path, rows: str, says: tuple[str, ...]
+    tmp_path: Path, rows: str, fragments: tuple[str, ...]
 ) -> None:
     def deeper(record: RunRecord) -> RunRecord:
         is_small = record.cell.get("data.rows", 0) == 1_000_000
         return record if is_small else with_requests(4 / 3)(record)
 
     report = report_of(tmp_path / "run", f"data.rows={rows}", change=deeper)
-    said = sentence_of(report)
-    assert all(one in said for one in says), said
+    sentence = sentence_of(report)
+    assert all(one in sentence for one in fragments), sentence
     expected = {cell.expected["key_requests_per_point"] for cell in report.cells}
     assert expected == {12.0 if "20" in one else 9.0 for one in rows.strip("[]").split(", ")}
     assert report.cause is not None

@@ -94,16 +94,16 @@ def test_verdicts_of_the_first_do_not_depend_on_the_others(tmp_path: Path) -> No
 
 def test_what_is_asked_afterwards_has_intervals_and_no_verdict(tmp_path: Path) -> None:
     path = run_of(tmp_path)
-    asked, planned = report_of(path, "server_cpu_us_per_query", "qps").compared
-    assert {one.word for one in asked.findings} == {""}
-    assert {one.tone for one in asked.findings} == {"open"}
-    assert all(0 < one.change.low < one.change.high < 10 for one in asked.comparisons)
+    requested, planned = report_of(path, "server_cpu_us_per_query", "qps").compared
+    assert {one.word for one in requested.findings} == {""}
+    assert {one.tone for one in requested.findings} == {"open"}
+    assert all(0 < one.change.low < one.change.high < 10 for one in requested.comparisons)
     # What the experiment named keeps its verdicts, wherever it stands.
     assert planned.findings == report_of(path).compared[0].findings
     assert "faster" in {one.word for one in planned.findings}
-    said = report_of(path, "server_cpu_us_per_query").answer
-    assert "changes the server CPU per query by" in said.sentence
-    assert any("did not name this metric before it was run" in one for one in said.basis)
+    answer = report_of(path, "server_cpu_us_per_query").answer
+    assert "changes the server CPU per query by" in answer.sentence
+    assert any("did not name this metric before it was run" in one for one in answer.basis)
 
 
 def test_a_statement_can_be_compared(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_statement_can_be_compared(tmp_path: Path) -> None:
     assert "the p95 service time of dear" in report.answer.sentence
     assert report.wholes is not None
     rows = report.wholes.rows[:2]
-    words = [one.word for row in rows for one in row[1:] if isinstance(one, Finding)]
-    assert words == ["faster", "equivalent"]
+    verdicts = [one.word for row in rows for one in row[1:] if isinstance(one, Finding)]
+    assert verdicts == ["faster", "equivalent"]
 
 
 def test_a_counter_can_be_compared(tmp_path: Path) -> None:
@@ -129,14 +129,14 @@ def test_a_counter_can_be_compared(tmp_path: Path) -> None:
 def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
     report = report_of(run_of(tmp_path), *THREE)
     page = html.write(report, tmp_path / "page.html")[0].read_text(encoding="utf-8")
-    for words in (
+    for fragment in (
         "Response time, p99: change from off, percent; less is better",
         "Throughput: gain over off, percent",
         "Server CPU per query: change from off, percent; less is better",
         "Response time, p99: ratio over the baseline off",
         '<th scope="row">Server CPU per query</th>',
     ):
-        assert words in page, words
+        assert fragment in page, fragment
     assert [chart.id.partition("-")[0] for chart in report.charts] == [
         *("qps", "server", "change", "change", "response")
     ]
@@ -180,9 +180,9 @@ def test_a_metric_that_no_run_has_is_refused_on_the_command_line(
 ) -> None:
     path = run_of(tmp_path)
     assert main(["show", str(path), "--metric", "statement.deer.qps"]) == 2
-    said = capsys.readouterr().err
-    assert "no statement.deer.qps was recorded" in said
-    assert 'Did you mean "statement.dear.qps"?' in said
+    error = capsys.readouterr().err
+    assert "no statement.deer.qps was recorded" in error
+    assert 'Did you mean "statement.dear.qps"?' in error
     assert main(["report", str(path), "--metric", "seconds"]) == 2
     assert "load.events" in capsys.readouterr().err
 

@@ -21,7 +21,7 @@ def experiment_of(tmp_path: Path, factors: str, baseline: str, more: str = "") -
     return load_experiment(str(path))
 
 
-def said(experiment: Experiment, metric: str = "qps", **tones: str) -> str:
+def claim(experiment: Experiment, metric: str = "qps", **tones: str) -> str:
     roles = roles_of(experiment)
     naming = naming_of(experiment)
     level = roles.others[0]
@@ -48,7 +48,7 @@ def test_a_sentence_begins_with_a_capital_unless_a_name_has_none(text: str, sent
 def test_an_option_is_told_by_its_name_and_the_baseline_by_its_value(tmp_path: Path) -> None:
     option = "server.options.innodb_flush_log_at_trx_commit"
     experiment = experiment_of(tmp_path, f'"{option}" = [1, 2]', f'"{option}" = 1')
-    assert said(experiment, rest="better") == (
+    assert claim(experiment, rest="better") == (
         "innodb_flush_log_at_trx_commit = 2 makes this server 21 % (±5) faster than 1"
     )
 
@@ -56,34 +56,34 @@ def test_an_option_is_told_by_its_name_and_the_baseline_by_its_value(tmp_path: P
 def test_an_engine_speaks_for_itself(tmp_path: Path) -> None:
     factors = '"data.engine" = ["MyISAM", "InnoDB"]\n"load.connections" = [1, 8, 64]'
     experiment = experiment_of(tmp_path, factors, '"data.engine" = "MyISAM"')
-    assert said(experiment, first="inconclusive", rest="better") == (
+    assert claim(experiment, first="inconclusive", rest="better") == (
         "From 8 connections on, InnoDB makes this server 21 % (±5) faster than MyISAM; at 1 "
         "connection it is not certain"
     )
-    assert said(experiment, "response_us_p99", first="worse", rest="better") == (
+    assert claim(experiment, "response_us_p99", first="worse", rest="better") == (
         "From 8 connections on, the p99 response time is 21 % (±5) shorter with InnoDB than with "
         "MyISAM; at 1 connection, 21 % (±2) longer"
     )
 
 
 def test_words_of_the_file_are_used_and_a_plural_has_its_verb(tmp_path: Path) -> None:
-    words = '[words."server.env.TZ"]\nlevels.b = "bees"\nlevels.a = "an ant"\nplural = ["b"]'
+    names = '[words."server.env.TZ"]\nlevels.b = "bees"\nlevels.a = "an ant"\nplural = ["b"]'
     experiment = experiment_of(
-        tmp_path, '"server.env.TZ" = ["a", "b"]', '"server.env.TZ" = "a"', words
+        tmp_path, '"server.env.TZ" = ["a", "b"]', '"server.env.TZ" = "a"', names
     )
-    assert said(experiment, rest="better") == "Bees make this server 21 % (±5) faster than an ant"
+    assert claim(experiment, rest="better") == "Bees make this server 21 % (±5) faster than an ant"
 
 
 def test_sizes_are_in_order_and_names_are_listed(tmp_path: Path) -> None:
     sizes = '"server.options.sort_buffer_size" = ["1M", "2M", "4M"]\n"data.engine" = ["A", "B"]'
     sizes = sizes.replace('"A", "B"', '"MyISAM", "Aria"')
     experiment = experiment_of(tmp_path, sizes, '"data.engine" = "MyISAM"')
-    assert said(experiment, first="inconclusive", rest="better").startswith(
+    assert claim(experiment, first="inconclusive", rest="better").startswith(
         "From sort_buffer_size = 2M on, Aria makes"
     )
     names = sizes.replace('["1M", "2M", "4M"]', '["x", "y", "z"]')
     experiment = experiment_of(tmp_path, names, '"data.engine" = "MyISAM"')
-    assert said(experiment, first="inconclusive", rest="better").startswith(
+    assert claim(experiment, first="inconclusive", rest="better").startswith(
         "With sort_buffer_size = y and z, Aria makes"
     )
 

@@ -15,14 +15,13 @@ from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 from contend.cli.main import main
 from contend.errors import WorkError
 from contend.report import Report, as_json, build, html, terminal
-from contend.report.build import CAUSE, WHY
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.registry import SECTIONS
 
 SETS = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=4")
 PARTS = {
     "answer_of": "Answer",
-    "costs_of": "What each level costs",
+    "costs_of": "Costs of each level",
     "panel_charts": "Charts",
     "warnings_of": "Warnings",
     "fact_groups": "Facts",
@@ -60,9 +59,9 @@ def require_missing(report: Report, whole: Report, title: str) -> None:
     assert missing.title == title and whole.missing == ()
     assert "(IndexError: list index out of range; test_report_parts.py, line " in missing.lead
     assert report.comparisons == whole.comparisons and report.cells == whole.cells
-    for said in (in_full(report), html.render(report, {})):
-        assert title in said and "because of a fault of contend" in said
-        assert "Warnings and failures" in said
+    for text in (in_full(report), html.render(report, {})):
+        assert title in text and "because of an error in contend" in text
+        assert "Warnings and failures" in text
     # In short too, and to its end: with the place of the fault.
     assert missing.lead in " ".join(as_text(report, width=1000).split())
     assert as_json(report)["missing"] == {title: missing.lead}
@@ -77,13 +76,11 @@ def test_a_part_that_cannot_be_made_is_missing(
     require_missing(built(run), whole, PARTS[name])
 
 
-@pytest.mark.parametrize("section", [CAUSE, WHY, *SECTIONS], ids=lambda one: one.name)
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda one: one.name)
 def test_a_section_that_cannot_be_read_says_so_in_its_place(
     run: Path, whole: Report, section: Section[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     having(monkeypatch, *(replace(one, read=fail) if one is section else one for one in SECTIONS))
-    if section in (CAUSE, WHY):
-        monkeypatch.setitem(build.__globals__, section.name.upper(), replace(section, read=fail))
     require_missing(built(run), whole, section.title)
 
 
@@ -105,18 +102,18 @@ def test_json_that_cannot_be_made_is_missing(
 ) -> None:
     having(monkeypatch, *(replace(one, json=fail) for one in SECTIONS if one.name == "counters"))
     document = as_json(built(run))
-    assert "counters" not in document and "What else differs" in document["missing"]
+    assert "counters" not in document and "Counters that differ" in document["missing"]
     assert main(["show", str(run), "--json"]) == 1
-    assert "What else differs" in capsys.readouterr().out
+    assert "Counters that differ" in capsys.readouterr().out
 
 
-def test_what_is_in_words_already_is_told_in_them(
+def test_an_error_with_a_message_is_reported_by_it(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_folder: object) -> None:
         raise WorkError("run/why/results.sqlite is damaged.")
 
-    monkeypatch.setitem(build.__globals__, "why_section", refuse)
+    monkeypatch.setattr("contend.sections.why.why_section", refuse)
     (missing,) = built(run).missing
     assert missing.lead == "This part is missing: run/why/results.sqlite is damaged."
 
@@ -134,9 +131,9 @@ def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.Mo
     made_up = Section("made_up", "Made up", read, show, lambda runs, _inputs: {"runs": runs})
     having(monkeypatch, *SECTIONS, made_up)
     report = built(run)
-    for said in (in_full(report), html.render(report, {})):
-        assert "Made up" in said and "It counts 16 runs." in said
-        assert "Its table" in said and "16 in all" in said and "And no more." in said
+    for text in (in_full(report), html.render(report, {})):
+        assert "Made up" in text and "It counts 16 runs." in text
+        assert "Its table" in text and "16 in all" in text and "And no more." in text
     assert "Made up" not in as_text(report)
     assert as_json(report)["made_up"] == {"runs": 16}
 
@@ -150,7 +147,7 @@ def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
     report = replace(whole, made=made)
     assert "This part is missing" not in in_full(whole)
     for text in (in_full(report), html.render(report, {})):
-        assert "This part is missing because of a fault of contend" in text
+        assert "This part is missing because of an error in contend" in text
         assert shown.title in text and "Warnings and failures" in text
     console = Console(file=io.StringIO())
     assert [terminal.render(one, console, full=True) for one in (whole, report)] == [True, False]

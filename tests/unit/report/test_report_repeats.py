@@ -12,12 +12,12 @@ import pytest
 from closed_run import ENGINES, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
+from contend.experiment import Words, roles_of
 from contend.findings import Compared, Study, means_of_repeats, study_of
 from contend.report import build
-from contend.report.model import CauseText
-from contend.report.why import Writer, cause_of
 from contend.sections.model import Shown
-from contend.sections.naming import naming_of
+from contend.sections.naming import Naming, naming_of
+from contend.sections.why import cause_of
 from contend.store import RunFolder, RunRecord
 from contend.why.explain import Evidence
 from contend.why.studies.segmented_key_cache import requests
@@ -45,22 +45,22 @@ def changed(whole: Study, change: Callable[[RunRecord], list[RunRecord]]) -> Stu
 def test_servers_that_differ_for_a_whole_repeat_are_what_n_counts(tmp_path: Path) -> None:
     """All eight runs of a repeat ask 3 % more or less together: of 95 % intervals, 95 % hold."""
     chance = random.Random(5)
-    asked = 9_000_000
-    held, counted = 0, set()
+    expected = 9_000_000
+    held, counted, names = 0, set(), Naming(roles_of(study(sets=SMALL)), Words())
     with RunFolder.open(write_run(tmp_path / "run", study(sets=SMALL))) as folder:
         whole = study_of(folder)
     for _ in range(DRAWS):
         server = {repeat: chance.gauss(1, 0.03) for repeat in whole.repeats}
 
         def drawn(run: RunRecord, server: dict[int, float] = server) -> list[RunRecord]:
-            requests = round(asked * server[run.repeat] * chance.gauss(1, 0.003))
-            return [with_status(run, Key_read_requests=requests, Handler_read_key=asked // 9)]
+            requests = round(expected * server[run.repeat] * chance.gauss(1, 0.003))
+            return [with_status(run, Key_read_requests=requests, Handler_read_key=expected // 9)]
 
         drawn_study = changed(whole, drawn)
-        writer = Writer(drawn_study.roles, str)
-        said = requests(Evidence(drawn_study, Compared(drawn_study.metrics[0]), 2, writer)) or ""
-        found = re.match(r"A point makes (\S+) ±(\S+) requests .* \(n = (\d+ \w+)\)", said)
-        assert found is not None, said
+        evidence = Evidence(drawn_study, Compared(drawn_study.metrics[0]), 2, names)
+        sentence = requests(evidence) or ""
+        found = re.match(r"A point makes (\S+) ±(\S+) requests .* \(n = (\d+ \w+)\)", sentence)
+        assert found is not None, sentence
         held += abs(float(found[1]) - 9) <= float(found[2])
         counted.add(found[3])
     assert counted == {f"{REPEATS} repeats"}
@@ -101,12 +101,10 @@ def test_another_block_that_says_the_same_tells_nothing_new(
     with RunFolder.open(write(tmp_path)) as folder:
         once, report = study_of(folder), build(folder)
 
-    def cause(whole: Study) -> CauseText | Shown:
-        told = replace(whole, experiment=replace(whole.experiment, explain=name))
-        found, looked_at = cause_of(told, naming_of(told.experiment), report.compared[0])
-        if found is None:
-            assert looked_at is not None
-            return looked_at
+    def cause(whole: Study) -> Shown:
+        explained = replace(whole, experiment=replace(whole.experiment, explain=name))
+        found = cause_of(explained, naming_of(explained.experiment), report.compared[0])
+        assert found is not None
         # A chart has the last digits of a sum.
         return replace(found, charts=())
 

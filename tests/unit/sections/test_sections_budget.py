@@ -115,18 +115,16 @@ def test_if_most_rounds_lack_threads_a_connection_has_none_of_its_own() -> None:
     found = budget_of(record(short_of_threads(1, 2, 5)))
     assert budget.USER in found.parts and budget.WIRE not in found.parts
     assert (found.response_us.n, found.left_out) == (4, 0)
-    assert found.unknown == (
-        "what is outside the server: its threads are not one for each connection",
-    )
+    (unknown,) = found.unknown
+    assert "outside the server" in unknown
 
 
 def test_looks_that_met_nobody_at_all_are_said() -> None:
     nobody = rounds(reads=0, running=0, idle=0, blocked={}, futexes=[])
     found = budget_of(record(nobody))
     assert budget.FOR_CPU in found.parts and budget.WIRE not in found.parts
-    assert found.unknown == (
-        "where threads wait: no look met one, as if the host had no time for looks",
-    )
+    (unknown,) = found.unknown
+    assert "no thread was sampled" in unknown
 
 
 def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
@@ -169,13 +167,13 @@ def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
 def test_a_pool_of_threads_has_no_outside() -> None:
     found = budget_of(record(rounds(), connections=64))
     assert budget.WIRE not in found.parts
-    assert "one for each connection" in found.unknown[0]
+    assert "one thread per connection" in found.unknown[0]
 
 
 def test_a_kernel_without_schedstat_is_told() -> None:
     found = budget_of(record(rounds(scheduled=False, run_us=0.0)))
     assert budget.FOR_CPU not in found.parts
-    assert any("schedstat" in said for said in found.unknown)
+    assert any("schedstat" in part for part in found.unknown)
 
 
 def test_rounds_without_the_look_say_what_it_did() -> None:

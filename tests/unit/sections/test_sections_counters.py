@@ -39,13 +39,13 @@ def probed(**more: Callable[[RunRecord], Any]) -> Change:
     return change
 
 
-def asked(record: RunRecord) -> int:
+def queries_of(record: RunRecord) -> int:
     return int(record.probes["status"]["Questions"])
 
 
 def on_disk(record: RunRecord) -> dict[str, int]:
     """One a query at 32 segments, and none, which is not recorded, at 0."""
-    return {"Created_tmp_disk_tables": asked(record)} if record.cell[SEGMENTS] else {}
+    return {"Created_tmp_disk_tables": queries_of(record)} if record.cell[SEGMENTS] else {}
 
 
 def metrics(found: CounterList) -> list[str]:
@@ -61,16 +61,17 @@ def test_what_one_side_alone_has_comes_first(tmp_path: Path) -> None:
     assert (first.baseline, first.level) == (0, pytest.approx(1))
     with RunFolder.open(path) as folder:
         document = as_json(build(folder))["counters"]
-    told = document["found"][0]
-    assert told["metric"] == "status.Created_tmp_disk_tables_per_query"
-    assert (told["only"], told["ratio"], told["high"]) == ("level", None, None)
-    assert told["low"] > 100 and told["at_baseline"] == 0
+    first = document["found"][0]
+    assert first["metric"] == "status.Created_tmp_disk_tables_per_query"
+    assert (first["only"], first["ratio"], first["high"]) == ("level", None, None)
+    assert first["low"] > 100 and first["at_baseline"] == 0
 
 
 def test_queries_clocks_and_constants_are_no_differences(tmp_path: Path) -> None:
     def change(record: RunRecord) -> dict[str, int]:
         # As many clock ticks in a run, however many queries it had.
-        return {"Queries": asked(record), "Uptime": 10_000, "Handler_commit": 2 * asked(record)}
+        queries = queries_of(record)
+        return {"Queries": queries, "Uptime": 10_000, "Handler_commit": 2 * queries}
 
     path = write_slices(tmp_path / "run", study("quick"), change=probed(status=change))
     names = metrics(listed(path))
@@ -119,7 +120,7 @@ def test_a_counter_that_the_other_server_has_not_is_not_missing(tmp_path: Path) 
         if not record.cell[SEGMENTS]:
             return record
         own = {**record.probes["server"], "version": "11.8"}
-        status = {**record.probes["status"], "New_counter": asked(record)}
+        status = {**record.probes["status"], "New_counter": queries_of(record)}
         return replace(record, probes={**record.probes, "server": own, "status": status})  # type: ignore[arg-type,typeddict-item]
 
     found = listed(write_slices(tmp_path / "run", study("quick"), change=other_version))
@@ -130,15 +131,15 @@ def test_of_a_level_that_is_several_servers_the_sum_counts(tmp_path: Path) -> No
     """What its front alone counts says nothing of it: no page is written there."""
 
     def with_backends(record: RunRecord) -> RunRecord:
-        inserts = {"Com_insert": asked(record)}
-        status = {**record.probes["status"], **inserts, "Innodb_pages_written": asked(record)}
+        inserts = {"Com_insert": queries_of(record)}
+        status = {**record.probes["status"], **inserts, "Innodb_pages_written": queries_of(record)}
         more: dict[str, Any] = {"status": status}
         if record.cell[SEGMENTS]:
             # Of counters of a member only some are kept.
             member = {"role": "backend", "cpu_s": None, "throttled_s": None, "status": inserts}
             members = [{**member, "name": f"backend-{number}"} for number in (1, 2)]
             more = {
-                "status": {**record.probes["status"], "Handler_commit": asked(record)},
+                "status": {**record.probes["status"], "Handler_commit": queries_of(record)},
                 "members": members,
             }
         return replace(record, probes={**record.probes, **more})  # type: ignore[arg-type]

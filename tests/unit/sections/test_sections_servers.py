@@ -1,4 +1,4 @@
-"""What still differs between servers, as their variables say it."""
+"""Remaining differences between servers, by their variables."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ THEIRS = {
 }
 
 
-def study(told: list[tuple[dict[str, Level], dict[str, str]]]) -> Study:
+def study(reported: list[tuple[dict[str, Level], dict[str, str]]]) -> Study:
     used = Factor("server.use", ("mariadb", "mysql@sid"))
     records = [
         SimpleNamespace(cell=cell, probes={"variables": variables} if variables else {})
-        for cell, variables in told
+        for cell, variables in reported
     ]
     made: Any = SimpleNamespace(experiment=SimpleNamespace(factors=(used,)), records=records)
     return cast(Study, made)
@@ -69,9 +69,8 @@ def test_equal_names_with_other_values_are_listed_and_the_rest_is_counted() -> N
         ("optimizer_switch", "mrr=off, rowid_filter=on", "mrr=on, hash_join=on"),
         ("sync_binlog", "0", "1"),
     )
-    assert found.lead == (
-        "4 variables differ. Variables that only one of them has: mariadb 1, mysql@sid 2."
-    )
+    assert found.lead.startswith("4 variables differ.")
+    assert found.lead.endswith("mariadb 1, mysql@sid 2.")
 
 
 def test_each_profile_has_its_own_table() -> None:

@@ -39,15 +39,15 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert " (measured in these 28.5 s; on this host" in report.answer.sentence
     assert report.answer.sentence.endswith(", from 4 of them).")
     assert " sessions differ by ±" in report.answer.sentence
-    (basis,) = [one for one in report.answer.basis if one.startswith("The intervals are of")]
+    (basis,) = [one for one in report.answer.basis if one.startswith("The intervals describe")]
     assert "The 4 earlier sessions on this host have a mean of +11." in basis
-    beside = report.found("sessions").beside
+    beside = report.found("sessions").note
     assert beside in report.answer.sentence
     assert " ".join(shown.split()).count(beside) == 2
     page = html.render(report, {})
     assert page.count("on this host sessions differ by\xa0±") == 2
-    told = as_json(report)["sessions"]
-    assert told["n"] == 4 and told["low"] < told["tau"] < told["high"]
+    document = as_json(report)["sessions"]
+    assert document["n"] == 4 and document["low"] < document["tau"] < document["high"]
 
 
 def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
 
 def test_sessions_that_agree_differ_by_no_more_than_their_errors(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", [session(0.1)] * 3)
-    words = "; on this host 3 sessions differ by no more than their own errors)."
-    assert report.answer.sentence.endswith(words)
+    end = "; on this host 3 sessions differ by no more than their own errors)."
+    assert report.answer.sentence.endswith(end)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_with_fewer_than_three_it_is_not_known(
 ) -> None:
     report, shown = report_of(tmp_path / "run", earlier)
     assert "on this host" not in report.answer.sentence
-    (basis,) = [one for one in report.answer.basis if "how far sessions" in one]
-    assert "is not known. That takes 3 earlier runs of the same" in basis
+    (basis,) = [one for one in report.answer.basis if "sessions of this host" in one]
+    assert "is not known: that takes 3 earlier runs" in basis
     assert known in basis
     assert as_json(report)["sessions"]["tau"] is None
     assert "sessions differ" not in shown
@@ -93,7 +93,7 @@ def test_the_facts_of_the_host_have_none_of_it(tmp_path: Path) -> None:
 
 def test_several_cells_are_told_as_one(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", MOVED, f"{CONNECTIONS}=[1, 8]")
-    assert report.found("sessions").beside.endswith(" over all cells, from 4 of them")
+    assert report.found("sessions").note.endswith(" over all cells, from 4 of them")
 
 
 def test_a_run_that_is_not_finished_claims_nothing_of_this_minute(tmp_path: Path) -> None:

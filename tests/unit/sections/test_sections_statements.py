@@ -52,8 +52,8 @@ class TestStatements:
         assert "95th percentile" in tails.caption and f"{ten}, InnoDB" in rows
 
     def test_a_sentence_says_which_changed(self, engines: Report) -> None:
-        (said,) = engines.found("statements").sentences
-        assert said == (
+        (sentence,) = engines.found("statements").sentences
+        assert sentence == (
             "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.2); no "
             "difference that matters for first_ten."
         )
@@ -90,8 +90,8 @@ class TestStatements:
 
     def test_the_page_has_them(self, engines: Report, tmp_path: Path) -> None:
         page = html.write(engines, tmp_path / "page.html")[0].read_text(encoding="utf-8")
-        for words in ("Each statement", "count_<wbr>all", STATEMENTS[1], "95th percentile, ms"):
-            assert words in page, words
+        for fragment in ("Each statement", "count_<wbr>all", STATEMENTS[1], "95th percentile, ms"):
+            assert fragment in page, fragment
 
 
 class TestDirection:
@@ -129,14 +129,14 @@ class TestShape:
         assert throughput.metric.name == "qps" and len(throughput.panels[0][1]) == 1
 
     def test_the_answer_is_where_it_ends(self, sweep: Report) -> None:
-        assert "times as many queries a second at 8 connections as at 1" in sweep.answer.sentence
+        assert "times as high at 8 connections as at 1" in sweep.answer.sentence
         assert sweep.answer.others[0].startswith("Time for the whole work: 0.1")
         assert "no baseline" in sweep.answer.basis[-1]
 
     def test_why(self, sweep: Report) -> None:
         assert sweep.cause is not None
         assert "From 8 connections on no CPU time is left" in sweep.cause.lead
-        assert any("one node" in text for text in sweep.cause.paragraphs)
+        assert any("one node" in text for text in sweep.cause.more)
 
     def test_cpus_that_are_never_full_point_elsewhere_unless_others_used_them(
         self, tmp_path: Path
@@ -164,7 +164,7 @@ class TestShape:
         facts = {**FACTS, "numa": {"node_count": 2}}
         cause = report_of(write_closed(tmp_path, SWEEP, facts=facts)).cause
         assert cause is not None
-        assert "numactl --cpunodebind=0" in cause.paragraphs[1]
+        assert "numactl --cpunodebind=0" in cause.more[1]
 
     def test_without_published_figures_a_comparison_has_none(self, engines: Report) -> None:
         assert engines.found("shapes") is None
@@ -177,7 +177,7 @@ class TestShape:
 
     def test_one_repeat_gives_no_interval_and_no_claim(self, tmp_path: Path) -> None:
         report = report_of(write_closed(tmp_path, SWEEP, runs=3))
-        assert "times as many" not in report.answer.sentence
+        assert "times as high" not in report.answer.sentence
         assert report.found("shapes")
 
 
@@ -194,7 +194,7 @@ class TestQueryCacheWords:
         cause = report_of(write_closed(tmp_path, text, change=cached)).cause
         assert cause is not None
         assert "60.0 %" in cause.lead
-        assert any("40.0 %" in text and "8 connections" in text for text in cause.paragraphs)
+        assert any("40.0 %" in text and "8 connections" in text for text in cause.more)
         assert cause.tables[0].rows[0][3].startswith("60.0 %")
 
     def test_a_server_without_one_has_no_such_cause(self, tmp_path: Path) -> None:

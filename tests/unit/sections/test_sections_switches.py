@@ -40,16 +40,16 @@ class Tracer:
     """Writes down what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     def watch(self, threads: object) -> None:
-        self.told.append("watch")
+        self.calls.append("watch")
 
     def begin(self) -> None:
-        self.told.append("begin")
+        self.calls.append("begin")
 
     def pause(self) -> None:
-        self.told.append("pause")
+        self.calls.append("pause")
 
 
 def a_slice(arm: int, round_: int) -> Any:
@@ -63,13 +63,13 @@ def a_slice(arm: int, round_: int) -> Any:
 def test_two_rounds_of_four_are_traced_at_all_levels_whatever_their_order() -> None:
     tracer: Any = Tracer()
     seen = _Rounds(tracer, [7, 8])
-    told = []
+    calls = []
     for round_ in range(9):
         for arm in (0, 1) if round_ % 2 else (1, 0):
-            seen.hear(a_slice(arm, round_))
-            told.append((round_, arm, list(tracer.told)))
-            tracer.told.clear()
-    assert [one for one in told if one[2]] == [
+            seen.on_event(a_slice(arm, round_))
+            calls.append((round_, arm, list(tracer.calls)))
+            tracer.calls.clear()
+    assert [one for one in calls if one[2]] == [
         (0, 1, ["watch"]),
         (1, 1, ["begin"]),
         (3, 1, ["pause"]),

@@ -34,7 +34,7 @@ def shown(report: Any) -> str:
 def test_figures_stand_beside_their_limits(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 0)
     section = next(one for one in report.sections if one.title.startswith("TPC-C"))
-    assert "not an audited result" in section.lead and "are no tpmC" in section.lead
+    assert "not an audited result" in section.lead and "are not tpmC" in section.lead
     assert "data.shrink" not in section.lead
     costs, limits, mix = section.tables
     assert costs.columns[1] == "new orders/min"
@@ -54,7 +54,7 @@ def test_with_waits_as_specified_it_is_called_tpmc(tmp_path: Path) -> None:
     report = report_of(tmp_path / "run", 100)
     section = next(one for one in report.sections if one.title.startswith("TPC-C"))
     assert "not an audited result" in section.lead and "are tpmC" in section.lead
-    assert section.tables[0].columns[1:3] == ("tpmC", "of 12.86 a warehouse")
+    assert section.tables[0].columns[1:3] == ("tpmC", "of 12.86 per warehouse")
     for text in (shown(report), render(report, {})):
         assert section.title in text and "not an audited result" in text
 
@@ -64,12 +64,12 @@ def test_other_reports_have_no_such_section(study_report: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"),
+    ("counts", "texts"),
     [
         ((0, 0, 0, 0, 0), ["none"] * 5),
         ((10, 10, 1, 1, 1), ["43.5", "43.5", "4.3", "4.3", "4.3"]),
         ((50, 42, 4, 4, 4), ["48.1", "40.4 !", "3.8 !", "3.8 !", "3.8 !"]),
     ],
 )
-def test_a_mix_says_what_came_too_rarely(counts: tuple[int, ...], said: list[str]) -> None:
-    assert mix_texts(dict(zip(KINDS, counts, strict=True))) == said
+def test_a_mix_says_what_came_too_rarely(counts: tuple[int, ...], texts: list[str]) -> None:
+    assert mix_texts(dict(zip(KINDS, counts, strict=True))) == texts

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from contend.experiment import Factor, Level, Roles
+from contend.experiment import Factor, Level, Roles, Words
 from contend.findings import Contrast, Family, Figure
 from contend.metrics import metric_of
-from contend.report.why import Writer
+from contend.sections.naming import Naming
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 from contend.why.studies.buffer_pool_warmup import (
@@ -28,7 +28,7 @@ from contend.why.studies.buffer_pool_warmup import (
 WARM, FLUSH = "server.warm", "server.options.innodb_flush_method"
 WAYS = ("cold", "repeated", "queries", "queries-repeated", "scan", "list-100")
 ROLES = Roles(Factor(WARM, WAYS), "cold", Factor(FLUSH, ("fsync",)), (), (WARM, FLUSH))
-WRITER = Writer(ROLES, str)
+WRITER = Naming(ROLES, Words())
 
 
 def run(rates: list[float], warming: dict[str, Any] | None) -> RunRecord:

@@ -9,17 +9,19 @@ from typing import Any, cast
 
 import pytest
 from closed_run import SWEEP, write_closed
+from shown import report_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
-from contend.experiment import Factor, Roles
+from contend.experiment import Factor, Roles, Words
 from contend.experiment.keys import CAUSES as NAMES_IN_FILES
 from contend.findings import Constant, ReportText
-from contend.report import Report, build
-from contend.report.model import Answer, CauseText
-from contend.report.why import Writer
+from contend.report import Report
+from contend.report.model import Answer
+from contend.sections.model import Shown
+from contend.sections.naming import Naming
 from contend.sections.words import estimate_text
 from contend.stats import Estimate
-from contend.store import RunFolder, RunRecord
+from contend.store import RunRecord
 from contend.why.studies import STUDIES
 
 SMALL = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]")
@@ -27,12 +29,7 @@ SMALL = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]")
 Change = Callable[[RunRecord], RunRecord | None]
 
 
-def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
-    with RunFolder.open(path) as folder:
-        return build(folder, metrics)
-
-
-def cause_of(path: Path) -> CauseText:
+def cause_of(path: Path) -> Shown:
     cause = report_of(path).cause
     assert cause is not None
     return cause
@@ -78,7 +75,7 @@ def test_no_cause_before_the_end_nor_by_a_metric_named_afterwards(tmp_path: Path
     (tmp_path / "closed").mkdir()
     sweep = write_closed(tmp_path / "closed")
     assert report_of(sweep).cause is not None
-    afterwards = report_of(sweep, ("qps",))
+    afterwards = report_of(sweep, "qps")
     assert afterwards.cause is None
     assert "not named before the run" in leads(afterwards)
 
@@ -113,7 +110,7 @@ def test_fewer_switches_are_expected_at_every_level(
 ) -> None:
     (text,) = [
         one
-        for one in cause_of(segmented(tmp_path, of_switches(factor))).paragraphs
+        for one in cause_of(segmented(tmp_path, of_switches(factor))).more
         if one.startswith("It predicts")
     ]
     assert verdict in text and text.endswith("with 64.")
@@ -137,7 +134,7 @@ def test_cost_of_a_query_among_many_clients(
         server = {**record.done["server"], "cpu_us": cpu_us}
         return replace(record, done={**record.done, "server": server})
 
-    assert claim in cause_of(write_closed(tmp_path, SWEEP, change=costlier)).paragraphs[0]
+    assert claim in cause_of(write_closed(tmp_path, SWEEP, change=costlier)).more[0]
 
 
 def steps(path: Path, levels: str, change: Change | None = None) -> Path:
@@ -147,7 +144,7 @@ def steps(path: Path, levels: str, change: Change | None = None) -> Path:
 
 def test_each_step_is_compared_with_the_one_before_it(tmp_path: Path) -> None:
     cause = cause_of(steps(tmp_path, "[0, 32, 64]"))
-    assert cause.is_answer
+    assert cause.is_open
     (table,) = cause.tables
     assert table.columns[-1] == "gain"
     first, second, whole = ([row[-2], row[-1]] for row in table.rows)
@@ -172,7 +169,7 @@ def test_a_cell_whose_delay_line_was_late_gives_no_step_a_verdict(tmp_path: Path
     first, second, whole = (row[-1] for row in cause.tables[0].rows)
     assert first.startswith("+4")
     assert second == whole == "the delay line was late"
-    assert any("delay line was late" in one for one in cause.paragraphs)
+    assert any("delay line was late" in one for one in cause.more)
     (chart,) = cause.charts
     assert [one["step"] for one in chart.spec["data"]["values"]] == ["32"]
 
@@ -196,7 +193,7 @@ def test_a_report_text_refuses_a_bare_number(much: Any) -> None:
 
 
 def test_a_study_refuses_a_bare_number_too() -> None:
-    writer = Writer(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), str)
+    writer = Naming(Roles(Factor(SEGMENTS, (0, 32)), 0, None, (), (SEGMENTS,)), Words())
     anything: Any = 3.0
     with pytest.raises(TypeError, match="not a finding"):
         writer.say("It is {much} faster.", much=anything)

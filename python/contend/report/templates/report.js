@@ -1,11 +1,11 @@
-// What the page can do beside being read: its drawings tell their figures, bring out a level, and can
-// be saved. Without this script they are drawings.
+// Drawings show their figures in a tooltip, highlight a level, and can be saved. Without this script
+// they are plain drawings.
 const palette = new Set(JSON.parse(document.body.dataset.palette));
 const colourOf = (mark) => ["fill", "stroke"].map((name) => mark.getAttribute(name)).find((one) => palette.has(one));
 
-function make(tag, words, ...children) {
+function make(tag, text, ...children) {
   const element = document.createElement(tag);
-  element.textContent = words;
+  element.textContent = text;
   element.append(...children);
   return element;
 }
@@ -16,13 +16,13 @@ box.setAttribute("role", "tooltip");
 box.hidden = true;
 document.body.append(box);
 
-// A row for each figure, beside the pointer and inside the window.
-function tell(event) {
-  const said = event.target.getAttribute?.("data-said");
-  box.hidden = !said;
+// One row per figure, next to the pointer and inside the window.
+function showTooltip(event) {
+  const text = event.target.getAttribute?.("data-tooltip");
+  box.hidden = !text;
   if (box.hidden) return;
   box.replaceChildren(
-    ...said.split("; ").map((row) => {
+    ...text.split("; ").map((row) => {
       const at = row.indexOf(": ");
       return make("div", "", make("span", row.slice(0, at)), make("b", row.slice(at + 2)));
     }),
@@ -86,10 +86,10 @@ for (const chart of document.querySelectorAll(".chart")) {
   menu.className = "save";
   chart.append(menu);
 }
-document.addEventListener("pointermove", tell);
-document.addEventListener("pointerdown", tell);
+document.addEventListener("pointermove", showTooltip);
+document.addEventListener("pointerdown", showTooltip);
 
-// On paper everything that bears on the answer is open.
+// On paper every part that affects the answer is open.
 const closed = () => document.querySelectorAll("details.printed:not([open])");
 let opened = [];
 window.addEventListener("beforeprint", () => {
