@@ -101,7 +101,8 @@ def _read(source: str) -> tuple[str, str]:
 
 
 def _files() -> Traversable:
-    return resources.files("contend.experiment.recipes")
+    # By folder: importing that package would hide the function `recipes` of contend.experiment.
+    return resources.files("contend.experiment") / "recipes"
 
 
 def _is_path(source: str) -> bool:

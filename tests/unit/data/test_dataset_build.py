@@ -194,7 +194,7 @@ patch = pytest.MonkeyPatch()
 patch.setattr(here.build, "PrivateServer", here.FakeServer)
 patch.setattr(here.build, "FillProcess", here.FakeFill)
 bench = here.Bench(folder, here.binary_in(folder))
-for step in killed_at_every_step(bench.provide, ("datasets/build", "datasets/cache"), by=4):
+for step in killed_at_every_step(bench.provide, ("data/build", "data/cache"), by=4):
     for dataset in here.list_datasets(bench.cache):
         restore(dataset, folder / "copy")
         copied = folder / "copy" / "sbtest" / "sbtest.MYD"
