@@ -103,7 +103,7 @@ def _put(given: dict[str, Any], values: Mapping[str, Any]) -> None:
         try:
             target = resolve(path)
             if target.setting is None:
-                raise Refused(f'"{path}" is nothing that a cell has')
+                raise Refused(f'a cell has no "{path}"')
             given[target.setting.path] = target.put(given, value)
         except Refused as refused:
             named = "" if refused.whole or path in refused.reason else f"{path} "

@@ -263,17 +263,15 @@ class Tagged(AnyTable):
                 if key.name == name:
                     return key
         known = [key.name for kind in kinds for key in self.kinds[kind]]
-        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"none of its {self.noun}s"
-        raise Refused(
-            f"is not a parameter of {of}",
-            hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
-        )
+        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"any of its {self.noun}s"
+        hint = did_you_mean(name, known) or (None if known else "It has no parameters.")
+        raise Refused(f"is not a parameter of {of}", hint=hint)
 
-    def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:
-        """The parameters of `kind`: those given that belong to it, and defaults for the rest."""
+    def complete(self, kind: str, table: Mapping[str, object]) -> dict[str, object]:
+        """The parameters of `kind`: those of the table, and defaults for the rest."""
         values: dict[str, object] = {}
         for key in self.kinds[kind]:
-            value = given.get(key.name, key.default)
+            value = table.get(key.name, key.default)
             if isinstance(key.kind, Tagged):
                 value = key.kind.completed(value)
             values[key.name] = value
@@ -281,9 +279,9 @@ class Tagged(AnyTable):
 
     def completed(self, value: object) -> dict[str, object]:
         """A table of this kind with its kind and all of that kind's parameters."""
-        given = dict(value) if isinstance(value, Mapping) else {}
-        kind = str(given.pop("kind", self.default_kind))
-        return {"kind": kind, **self.complete(kind, given)}
+        table = dict(value) if isinstance(value, Mapping) else {}
+        kind = str(table.pop("kind", self.default_kind))
+        return {"kind": kind, **self.complete(kind, table)}
 
     def words(self) -> str:
         return f"a table with the {self.noun}'s kind and its parameters"

@@ -36,7 +36,7 @@ class TreatmentTables(AnyTable):
                 ) from None
             if name == UNTREATED:
                 raise Refused(
-                    f'"{UNTREATED}" is what is not treated, and has no table',
+                    f'"{UNTREATED}" means no treatment, and cannot have a table',
                     at=(name,),
                     whole=True,
                 )
@@ -65,8 +65,7 @@ TREATMENTS = Setting(
         "treatments",
         TreatmentTables(),
         {},
-        "values of other settings by their paths, under a name; `treatment` says which of them is "
-        "laid over a cell",
+        "named values of other settings, by path; `treatment` selects those that override a cell's",
     ),
     differs=Differs.LOAD,
 )
@@ -79,8 +78,8 @@ class TreatmentSetting(Setting):
     def check(self, cell: Values) -> None:
         name, known = cell[self.path], cell[TREATMENTS.path]
         if name != UNTREATED and name not in known:
-            hint = did_you_mean(name, known) or "Make it with a table [treatments.NAME]."
-            raise Refused(f'names "{name}", which is no treatment', hint=hint)
+            hint = did_you_mean(name, known) or "Define it in a table [treatments.NAME]."
+            raise Refused(f'names an unknown treatment "{name}"', hint=hint)
 
 
 TREATMENT = TreatmentSetting(
@@ -89,7 +88,7 @@ TREATMENT = TreatmentSetting(
         "treatment",
         _NAME,
         UNTREATED,
-        "which of the treatments is laid over a cell, over levels of factors too; none: none",
+        "the treatment that overrides a cell's settings and levels of factors; none: no treatment",
     ),
     differs=Differs.LOAD,
 )

@@ -342,7 +342,7 @@ class Command(BaseKind):
             try:
                 return shlex.split(value)
             except ValueError as error:
-                raise Refused(f"cannot be split into words: {error}") from None
+                raise Refused(f"cannot be split like in a shell: {error}") from None
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.wrong(value)
         return list(value)
