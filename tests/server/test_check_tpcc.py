@@ -116,8 +116,8 @@ def test_examples_name_the_rows_and_the_rest_is_counted(tables: Any) -> None:
     assert "c_id = 4, c_balance = 0.50, delivered_less_paid = -10.00" in lines[1]
     assert lines[4:] == [
         "       and 1 more",
-        " 11  seven of ten orders of a district are delivered: 2,100 of 3,000: not asked: it holds "
-        "only as long as nothing was done to the tables",
+        " 11  seven of ten orders of a district are delivered: 2,100 of 3,000: not checked: it holds "
+        "only until the tables are changed",
     ]
 
 

@@ -278,7 +278,7 @@ def test_who_comes_while_another_loads_waits_for_it(
             child.kill()
         begun.result(timeout=ENDED_S)
         assert ended(child) == (0 if goes_on else -signal.SIGKILL)
-    said = "on the server already" if goes_on else "was broken off, so it is loaded anew"
+    said = "already on the server" if goes_on else "was interrupted, so it is loaded again"
     assert any(said in notice for notice in heard.notices)
     assert query(theirs, "SELECT COUNT(*) FROM mine.sbtest") == [(300,)]
 

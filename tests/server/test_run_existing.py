@@ -155,7 +155,7 @@ def test_its_table_is_marked_used_again_and_dropped_on_request(
     theirs.sql("CREATE TABLE mine.contenders (id INT) COMMENT 'CONTEND: people who contend'")
     asked = lab.contend("data", "drop", "--server", theirs.dsn)
     assert asked.returncode == 2
-    assert f"contend made these tables of mine on {theirs.dsn}: sbtest" in asked.stderr
+    assert f"contend made these tables in mine on {theirs.dsn}: sbtest" in asked.stderr
     assert "my_archive" not in asked.stderr
     assert ("sbtest",) in theirs.sql("SHOW TABLES FROM mine")
     dropped = lab.contend("data", "drop", "--server", theirs.dsn, "--yes")
@@ -229,7 +229,7 @@ def test_a_script_that_writes_asks_for_the_tables_that_are_theirs(lab: Lab, thei
     before = theirs.sql("CHECKSUM TABLE mine.sbtest1")
     refused = lab.run("--server", theirs.dsn)
     assert refused.returncode == 2
-    assert "may write into tables of mine on" in refused.stderr
+    assert "may write to tables in mine on" in refused.stderr
     assert "that contend did not make: sbtest1" in refused.stderr
     assert theirs.sql("CHECKSUM TABLE mine.sbtest1") == before
     assert not lab.out.exists() or not lab.records()

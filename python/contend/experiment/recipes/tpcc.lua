@@ -1,15 +1,15 @@
--- The transactions of TPC-C over tables that `contend-load fill` has loaded, as text, a statement
--- for each row: what the native workload `tpcc` asks with ask = "each" under load.protocol = "text",
--- statement by statement. It runs under contend and under sysbench.
+-- The transactions of TPC-C on tables that `contend-load fill` has loaded, as text, with a statement
+-- for each row. The statements are those of the native workload `tpcc` with ask = "each" and
+-- load.protocol = "text". The script runs under contend and under sysbench.
 --
--- A thread is a terminal: its home warehouse and district never change, its cards come from a deck.
+-- A thread is a terminal: its home warehouse and district never change; its cards come from a deck.
 -- Keying and think times are left out.
 
 sysbench.cmdline.options = {
   warehouses = { "Warehouses that the tables have", 1 },
-  remote_lines_percent = { "Order lines that another warehouse supplies, in percent", 1 },
-  remote_payments_percent = { "Payments of another warehouse's customer, in percent", 15 },
-  rollbacks_percent = { "New orders that are taken back, in percent", 1 },
+  remote_lines_percent = { "Order lines from a different warehouse, in percent", 1 },
+  remote_payments_percent = { "Payments by customers of a different warehouse, in percent", 15 },
+  rollbacks_percent = { "New orders that are rolled back, in percent", 1 },
 }
 
 local uniform = sysbench.rand.uniform
@@ -19,8 +19,8 @@ local DISTRICTS = 10
 
 local facts = { customers = 3000, items = 100000, c_load = 0 }
 
--- Clause 2.1.6.1: a run's constant of last names is 65 to 119 away from that of the load, but
--- neither 96 nor 112.
+-- Clause 2.1.6.1: a run's constant for last names differs from that of the load by 65 to 119, but
+-- not by 96 or 112.
 local function legal_constant(c_load)
   return c_load + 77 <= 255 and c_load + 77 or c_load - 77
 end
@@ -50,7 +50,7 @@ local function last_name(number)
     .. SYLLABLES[number % 10]
 end
 
--- Asking ----------------------------------------------------------------------------------------
+-- Queries ---------------------------------------------------------------------------------------
 
 local function ask(text, ...)
   return con:query(text:format(...))
@@ -60,7 +60,7 @@ local function quoted(text)
   return (text:gsub("['\\]", "%0%0"))
 end
 
--- All rows of an answer, each an array of its columns as text.
+-- All rows of a result, each an array of its columns as text.
 local function rows(text, ...)
   local found, answer = {}, ask(text, ...)
   for number = 1, answer.nrows do
@@ -94,7 +94,7 @@ local function customer_number()
   return nurand(1023, C_ID, 1, facts.customers)
 end
 
--- A customer by number, or, of 60 in a hundred, a last name.
+-- A customer by number or, in 60 % of cases, by last name.
 local function who()
   if percent(60) then
     return nil, last_name(nurand(255, facts.c_run, 0, math.min(facts.customers, 1000) - 1))
@@ -102,7 +102,7 @@ local function who()
   return customer_number(), nil
 end
 
--- Clause 2.5.2.2: the middle one of those with the name, rounded up.
+-- Clause 2.5.2.2: the middle one of the customers with that name, rounded up.
 local function middle_customer(warehouse, district, name)
   local found = rows(
     [[SELECT c_id FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s' ORDER BY c_first]],
@@ -120,8 +120,8 @@ local STOCK = [[SELECT s_quantity, s_data, ELT(%d, s_dist_01, s_dist_02, s_dist_
 
 local LINE = [[INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (%d, %d, %d, %d, %d, %d, %d, %s, '%s')]]
 
--- Lines in the order of their stock rows, so that two orders never wait for each other; the item
--- that is not there comes last.
+-- Lines are in the order of their stock rows, so that two orders never wait for each other; the
+-- missing item comes last.
 local function draw_lines(warehouse)
   local lines, is_local = {}, 1
   for number = 1, uniform(5, 15) do
@@ -450,8 +450,7 @@ end
 
 function thread_init()
   con = sysbench.sql.driver():connect()
-  local told = rows("SELECT name, value FROM contend_tpcc")
-  for _, one in ipairs(told) do
+  for _, one in ipairs(rows("SELECT name, value FROM contend_tpcc")) do
     if one[1] == "customers_per_district" then
       facts.customers = tonumber(one[2])
     elseif one[1] == "items" or one[1] == "c_load" then
@@ -468,13 +467,13 @@ function thread_done()
 end
 
 function event()
-  -- One that is begun anew is of the same kind.
+  -- A restarted transaction has the same kind.
   card = card or draw_card()
   card(home, home_district)
   card = nil
 end
 
--- Who was chosen to give way begins the transaction anew; some errors leave it open.
+-- The victim of a deadlock restarts its transaction; some errors leave it open.
 function sysbench.hooks.sql_error_ignorable(err)
   local code = err.sql_errno
   return code == 1213 or code == 1205 or code == 1020
