@@ -13,7 +13,7 @@ import pytest
 import tpcc_tiny
 from run_lab import Lab
 
-from contend import recipes
+from contend import experiment
 from contend.cli.main import main
 from contend.data.conditions import check, lines_of
 from contend.errors import RequestError, WorkError
@@ -116,8 +116,8 @@ def test_examples_name_the_rows_and_the_rest_is_counted(tables: Any) -> None:
     assert "c_id = 4, c_balance = 0.50, delivered_less_paid = -10.00" in lines[1]
     assert lines[4:] == [
         "       and 1 more",
-        " 11  seven of ten orders of a district are delivered: 2,100 of 3,000: not checked: it holds "
-        "only until the tables are changed",
+        " 11  seven of ten orders of a district are delivered: 2,100 of 3,000: not checked: it "
+        "holds only until the tables are changed",
     ]
 
 
@@ -166,7 +166,7 @@ def test_a_schema_without_conditions_and_a_dsn_without_database(
     assert "no such run folder" in capsys.readouterr().err
 
 
-SCRIPT = Path(recipes.__file__).with_name("tpcc.lua")
+SCRIPT = Path(experiment.__file__).with_name("recipes") / "tpcc.lua"
 
 
 def test_they_hold_after_loading_and_after_the_script_by_both_hosts(

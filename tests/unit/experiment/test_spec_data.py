@@ -99,10 +99,7 @@ def test_only_keys_of_the_schema_are_in_the_name_of_its_dataset() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            EMPLOYEES.replace('"MyISAM"', '"MyISAM"\nwarehouses = 2'),
-            "data.warehouses has no",
-        ),
+        (EMPLOYEES.replace('"MyISAM"', '"MyISAM"\nwarehouses = 2'), "data.warehouses has no"),
         (EMPLOYEES.replace('"MyISAM"', '"MyISAM"\nrows = 99'), "must be 100 or more"),
         (TPCC.replace('"hash"', '"range"').replace("= 10", "= 2"), "at most 2"),
         (EMPLOYEES.replace('"MyISAM"', '"MyISAM"\ntables = 2'), "data.tables has no effect"),
@@ -114,10 +111,7 @@ def test_only_keys_of_the_schema_are_in_the_name_of_its_dataset() -> None:
             ),
             '"point_select" queries the tables of sbtest',
         ),
-        (
-            TPCC.replace("warehouses = 10", "foreign_keys = true"),
-            "data.partition_by exclude",
-        ),
+        (TPCC.replace("warehouses = 10", "foreign_keys = true"), "data.partition_by exclude"),
         (
             TPCC.replace("warehouses = 10", 'engine = "Aria"\nforeign_keys = true'),
             "Aria has no foreign keys",

@@ -18,14 +18,12 @@ PAGE = REFERENCE / "experiment-file.md"
 
 def test_the_page_has_the_tables_of_the_keys(capsys: pytest.CaptureFixture[str]) -> None:
     """CONTEND_UPDATE_GOLDEN=1 writes them again."""
-    assert main(["schema", "--markdown"]) == 0
-    tables = capsys.readouterr().out
-    assert tables == key_tables()
+    tables = key_tables()
+    assert (main(["schema", "--markdown"]), capsys.readouterr().out) == (0, tables)
     text = PAGE.read_text(encoding="utf-8")
     if os.environ.get("CONTEND_UPDATE_GOLDEN"):
-        begin, end = text.index("### `[experiment]`"), text.index("### `[server.options]`")
-        text = f"{text[:begin]}{tables}\n{text[end:]}"
-        PAGE.write_text(text, encoding="utf-8")
+        begin, end = (text.index(f"### `[{name}]`") for name in ("experiment", "server.options"))
+        PAGE.write_text(text := f"{text[:begin]}{tables}\n{text[end:]}", encoding="utf-8")
     assert tables in text
 
 

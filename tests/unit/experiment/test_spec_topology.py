@@ -92,11 +92,7 @@ def test_nodes_that_have_all_rows_need_no_front(load: Load) -> None:
             "divides tables by warehouse",
         ),
         ("warehouses = 5", "warehouses = 1", "a warehouse for each of 2 backends"),
-        (
-            "warehouses = 5",
-            "warehouses = 5\nforeign_keys = true",
-            "conflicts with data.foreign",
-        ),
+        ("warehouses = 5", "warehouses = 5\nforeign_keys = true", "conflicts with data.foreign"),
         ("warehouses = 5", 'warehouses = 5\nengine = "Aria"', "needs InnoDB"),
         ("backends = 2", 'warm = "cold"', "only a single server"),
         ("backends = 2", "backends = 9", "backends"),
