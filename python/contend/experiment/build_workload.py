@@ -149,7 +149,7 @@ def _tagged(
             if key.required and key.name not in table and f"{prefix}.{key.name}" not in levels:
                 document.refuse(
                     path,
-                    f'{tagged.noun} "{kind}" needs {prefix}.{key.name}: {key.kind.words()}',
+                    f'{tagged.noun} "{kind}" needs {prefix}.{key.name}: {key.kind.expected()}',
                 )
     return values
 

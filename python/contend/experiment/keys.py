@@ -63,7 +63,7 @@ class MetricNames(BaseKind):
                 ) from None
         return tuple(names)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "the name of a metric, or a list of names"
 
     def schema(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ COMPARE = (
     ),
     Key(
         "adjust",
-        Several(_DISTURBANCE, _DISTURBANCE.words(), unique=True),
+        Several(_DISTURBANCE, _DISTURBANCE.expected(), unique=True),
         (),
         "disturbances to adjust for: steal (CPU time that the hypervisor took), neighbours (CPU "
         "time that other processes took), io (waiting for storage), distance (between the CPUs). "

@@ -230,7 +230,7 @@ def _kinds(tagged: Tagged) -> str:
 
 
 def _kind(key: Key) -> str:
-    return key.kind.words()
+    return key.kind.expected()
 
 
 def _default(key: Key) -> str:

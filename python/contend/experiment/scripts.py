@@ -36,7 +36,7 @@ class Switch(BaseKind):
             return value
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "true or false"
 
     def schema(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Number(BaseKind):
             return AnyLevel().read(value)
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return 'a number, or one with a suffix such as "10M"'
 
     def schema(self) -> dict[str, Any]:

@@ -205,7 +205,7 @@ class Profiles(AnyTable):
             reason = f'"{name}" is not the name of a profile: it {refused.reason}'
             raise Refused(reason, at=(name,), whole=True) from None
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}", at=(name,))
+            raise Refused(f"must be {self.expected()}, not {shown(value)}", at=(name,))
         read: dict[str, Any] = {}
         options = OPTIONS.key.kind
         assert isinstance(options, Named)
@@ -236,8 +236,10 @@ class Profiles(AnyTable):
         steps, key = options.inside(option)
         return (name, kind, *steps), key
 
-    def words(self) -> str:
-        return f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).words()}"
+    def expected(self) -> str:
+        return (
+            f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).expected()}"
+        )
 
     def schema(self) -> dict[str, Any]:
         options = OPTIONS.key.kind.schema()

@@ -56,9 +56,9 @@ class CpuNames:
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if isinstance(text, str) and re.fullmatch(self.pattern, text):
             return text
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        raise Refused(f"must be {self.expected()}, not {shown(value)}")
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return self.meaning
 
     def schema(self) -> dict[str, object]:

@@ -49,7 +49,7 @@ class Steps(BaseKind):
     def paths(self) -> tuple[str, ...]:
         return ()
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "a list of tables, { do = …, undo = … }"
 
     def schema(self) -> dict[str, Any]:

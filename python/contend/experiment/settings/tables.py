@@ -124,7 +124,7 @@ class Named(AnyTable):
         key = Key(name, self.each or AnyLevel(), None, f"the {self.noun} {name}")
         return (name,), key
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table of the {self.noun}s by name"
 
     def schema(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class TomlTable(AnyTable):
         for name, key in keys.items():
             if name not in value:
                 if key.required:
-                    raise Refused(f"needs {name}: {key.kind.words()}")
+                    raise Refused(f"needs {name}: {key.kind.expected()}")
                 if self.whole:
                     table[name] = key.default
                 continue
@@ -175,7 +175,7 @@ class TomlTable(AnyTable):
     def paths(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.keys)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table of {', '.join(key.name for key in self.keys)}"
 
     def schema(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class TomlTables(BaseKind):
                 tables.append(TomlTable(self.keys).read(table))
         return tables
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a list of tables of {', '.join(key.name for key in self.keys)}"
 
     def schema(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class Tagged(AnyTable):
         kind = str(table.pop("kind", self.default_kind))
         return {"kind": kind, **self.complete(kind, table)}
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table with the {self.noun}'s kind and its parameters"
 
     def schema(self) -> dict[str, Any]:

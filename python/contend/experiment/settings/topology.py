@@ -196,8 +196,8 @@ class Distance(BaseKind):
                 raise self.wrong(value) from None
             raise
 
-    def words(self) -> str:
-        return f'{self.duration.words()}, or "{AS_CLIENT}"'
+    def expected(self) -> str:
+        return f'{self.duration.expected()}, or "{AS_CLIENT}"'
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"const": AS_CLIENT}, *self.duration.schema()["anyOf"]]}

@@ -24,7 +24,7 @@ class TreatmentTables(AnyTable):
 
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise Refused(f"must be {self.expected()}, not {shown(value)}")
         for name, table in value.items():
             try:
                 _NAME.read(name)
@@ -41,7 +41,7 @@ class TreatmentTables(AnyTable):
                     whole=True,
                 )
             if not isinstance(table, dict):
-                raise Refused(f"must be {self.words()}, not {shown(table)}", at=(name,))
+                raise Refused(f"must be {self.expected()}, not {shown(table)}", at=(name,))
             own = next((path for path in table if str(path).startswith("treatment")), None)
             if own is not None:
                 raise Refused(f'"{own}" cannot be part of a treatment', at=(name, own), whole=True)
@@ -52,7 +52,7 @@ class TreatmentTables(AnyTable):
         del rest
         return None
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return 'tables of values by their path in quotes: NAME = { "load.connections" = 1 }'
 
     def schema(self) -> dict[str, object]:

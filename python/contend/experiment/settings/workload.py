@@ -44,8 +44,8 @@ class SchemaName(BaseKind):
             raise self.wrong(value)
         return f"{IMPORT_PREFIX}{name}"
 
-    def words(self) -> str:
-        return f'{self.made.words()}, or "{IMPORT_PREFIX}NAME"'
+    def expected(self) -> str:
+        return f'{self.made.expected()}, or "{IMPORT_PREFIX}NAME"'
 
     def schema(self) -> dict[str, Any]:
         imported = {"type": "string", "pattern": f"^{IMPORT_PREFIX}{IMPORT_NAME}$"}
