@@ -24,12 +24,12 @@ from lab import private_server
 from peers import PeerFailed, Sysbench, Target, spent, version_of
 from rounds import alternate, markdown_table, publish, ratio
 
-from contend.experiment import recipes
+from contend import experiment
 from contend.load import find_program
 from contend.servers import PrivateServer
 
 DATABASE = "tpcc"
-SCRIPT = Path(recipes.__file__).with_name("tpcc.lua")
+SCRIPT = Path(experiment.__file__).with_name("recipes") / "tpcc.lua"
 HISTORY_MAX = 1000
 PURGE_LIMIT_S = 60.0
 HEAD = [

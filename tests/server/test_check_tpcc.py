@@ -138,7 +138,7 @@ def test_tables_that_are_not_tpcc_are_refused(tables: Any) -> None:
     with tables.cursor() as cursor:
         cursor.execute("CREATE TABLE contend_tpcc (name VARCHAR(64), value VARCHAR(64))")
         cursor.execute("INSERT INTO contend_tpcc VALUES ('state', 'loading')")
-        with pytest.raises(RequestError, match="half loaded"):
+        with pytest.raises(RequestError, match="not complete"):
             check(tables, DATABASE, "tpcc", fresh=False)
         cursor.execute("UPDATE contend_tpcc SET value = 'complete'")
         assert broken(tables) == {}
@@ -151,7 +151,7 @@ def test_tables_that_are_not_tpcc_are_refused(tables: Any) -> None:
         with pytest.raises(RequestError, match="database nosuch has no table warehouse"):
             check(tables, "nosuch", "tpcc", fresh=False)
         cursor.execute("UPDATE contend_tpcc SET value = 'loading'")
-        with pytest.raises(RequestError, match="half loaded"):
+        with pytest.raises(RequestError, match="not complete"):
             check(tables, DATABASE, "tpcc", fresh=False)
 
 

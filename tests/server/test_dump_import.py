@@ -244,7 +244,7 @@ def test_one_database_of_several_is_taken(server: PrivateServer, load: Load) -> 
         f"CREATE TABLE b (i INT);\nINSERT INTO {name}.b VALUES (1);\nUSE `other`;\nDROP TABLE a;\n"
     )
     loaded = load(text, database=name)
-    assert (loaded.database, dict(loaded.left_out)) == (name, {"of database other": 3})
+    assert (loaded.database, dict(loaded.left_out)) == (name, {"for database other": 3})
     assert rows(server, name, "SELECT i FROM b") == [(1,)]
     assert rows(server, name, "SHOW DATABASES LIKE 'other'") == []
     with server.connect() as connection:

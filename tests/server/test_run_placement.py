@@ -119,7 +119,7 @@ def test_threads_are_placed_by_role_and_a_real_time_server_is_watched(lab: Lab) 
     ("more", "says"),
     [
         ('[place.server]\ncpus = "4000"', "this host has no CPU 4000"),
-        ('[place.server]\nclass = "fifo"', "would have all CPUs of this host"),
+        ('[place.server]\nclass = "fifo"', "would take all CPUs"),
         ('[place.server]\ncpus = "all"\nclass = "rr"', "would take all CPUs"),
         ("[host]\nswappiness = 1", "Add --touch-host"),
         ('[place.server]\ncpus = "apart"\n[place.client]\ncpus = "0"', "conflicts with place"),

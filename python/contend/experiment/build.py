@@ -128,7 +128,9 @@ def _check_compare(document: Document, experiment: Experiment) -> None:
                 hint="Give [compare] a baseline: one level of a factor.",
             )
     if compare.layout is not None and compare.by == "runs":
-        document.refuse(("compare", "layout"), "compare.layout needs a comparison in slices")
+        document.refuse(
+            ("compare", "layout"), 'compare.layout needs slices, but compare.by is "runs"'
+        )
 
 
 def _check_top_level(document: Document) -> None:

@@ -103,7 +103,7 @@ def _put(merged: dict[str, Any], values: Mapping[str, Any]) -> None:
         try:
             target = resolve(path)
             if target.setting is None:
-                raise Refused(f'a cell has no "{path}"')
+                raise Refused(f'"{path}" is not a setting of a cell')
             merged[target.setting.path] = target.put(merged, value)
         except Refused as refused:
             named = "" if refused.whole or path in refused.reason else f"{path} "

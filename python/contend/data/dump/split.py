@@ -357,7 +357,8 @@ class Splitter:
         if word == b"delimiter":
             delimiter = rest.split()[0] if rest else b""
             if not delimiter or b"\\" in delimiter:
-                raise DumpRefused(f"{self._where}, line {line}: DELIMITER without one, such as //")
+                problem = "DELIMITER needs a delimiter such as //"
+                raise DumpRefused(f"{self._where}, line {line}: {problem}")
             self._delimiter = delimiter
             self._advance(match.end())
             return Statement(b"", line)

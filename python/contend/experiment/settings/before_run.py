@@ -120,7 +120,7 @@ class BeforeRun(Setting):
 
     def check(self, cell: Values) -> None:
         if any(not statement.strip() for statement in cell[self.path]):
-            raise Refused("has an empty statement", hint="Leave it out.")
+            raise Refused("has an empty statement", hint="Remove it.")
 
     def apply(self, target: Target, cell: Values) -> None:
         statements = cell[self.path]
