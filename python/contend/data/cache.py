@@ -158,7 +158,7 @@ class Dataset:
         """The dataset in a folder.
 
         Raises:
-            SnapshotDamaged: its manifest is missing, of another version or not what `write` wrote.
+            SnapshotDamaged: its manifest is missing, has a different version, or is damaged.
         """
         path = folder / MANIFEST_NAME
         try:

@@ -207,7 +207,7 @@ CONDITIONS = (
     ),
     Condition(
         "10",
-        "c_balance is what was delivered to the customer less what was paid",
+        "c_balance is the amount delivered to the customer less the amount paid",
         _unequal(
             _CUSTOMER,
             EquationSide("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
@@ -240,7 +240,7 @@ CONDITIONS = (
     ),
     Condition(
         "12",
-        "c_balance + c_ytd_payment is what was delivered to the customer",
+        "c_balance + c_ytd_payment is the amount delivered to the customer",
         _unequal(
             _CUSTOMER,
             EquationSide(
@@ -253,7 +253,7 @@ CONDITIONS = (
 )
 
 
-def why_unfit(cursor: Any) -> str | None:
+def why_incomplete(cursor: Any) -> str | None:
     """Why the tables cannot be judged: contend has not finished loading them."""
     cursor.execute(
         "SELECT COUNT(*) FROM information_schema.TABLES"
@@ -324,7 +324,7 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         # A condition without a table may lack the table as well.
         if there:
             connection.select_db(database)
-            why = why_unfit(cursor)
+            why = why_incomplete(cursor)
             if why is not None:
                 raise RequestError(
                     f"the tables of {name} in {database} cannot be checked: {why}",

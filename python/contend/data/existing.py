@@ -60,7 +60,7 @@ Confirm = Callable[[str], bool]
 _NAMES_SHOWN = 20
 
 
-def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
+def _prepare_drop(connection: Connection[Any], database: str, schema: Schema) -> None:
     """Prepares for dropping a schema's tables one by one: drops contend's views over them, and
     disables the check of foreign keys."""
     if not schema.tables:
@@ -106,7 +106,7 @@ def ensure_on(
     if not names:
         written = ""
         if writes:
-            written = _agree_to_theirs(server, data, database, confirm=confirm)
+            written = _confirm_writes(server, data, database, confirm=confirm)
             # contend's own tables among them no longer hold the data that were loaded.
             mark_changed(server, data)
         tell.notice(
@@ -167,7 +167,7 @@ def _keys(connection: Connection[Any], database: str, names: tuple[str, ...]) ->
     return {"" if mark is None else mark.key for mark in marks}
 
 
-def _agree_to_theirs(
+def _confirm_writes(
     server: ExistingServer, data: DataSpec, database: str, *, confirm: Confirm
 ) -> str:
     """Ask the owner's consent to write to tables that contend did not make; returns their names.
@@ -292,7 +292,7 @@ def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[st
             )
         for schema in SCHEMAS.values():
             if set(schema.tables) & set(ours):
-                _let_go(connection, database, schema)
+                _prepare_drop(connection, database, schema)
         for name in ours:
             _drop_table(connection, database, name)
     return ours
@@ -318,7 +318,7 @@ def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> No
     names = (*data.table_names, *data.known.journal)
     ours = [name for name in names if table_mark(connection, database, name) is not None]
     if ours:
-        _let_go(connection, database, data.known)
+        _prepare_drop(connection, database, data.known)
     for name in ours:
         _drop_table(connection, database, name)
 
