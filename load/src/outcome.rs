@@ -30,7 +30,7 @@ pub enum Outcome {
     Error(Failure),
 }
 
-/// First line: who measures, with what, against which server.
+/// First line: program, server and session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
     pub version: u32,
@@ -42,8 +42,8 @@ pub struct Hello {
     pub engine: String,
     /// As the server states it in its greeting.
     pub server_version: String,
-    /// What was agreed with the server beside the plain protocol: `tls`, `zlib`, `zstd`, and
-    /// `cached_metadata` where definitions come once and not with each prepared result.
+    /// Session options agreed with the server: `tls`, `zlib`, `zstd`, and `cached_metadata` if
+    /// result definitions come once and not with each prepared result.
     #[serde(default)]
     pub session: Vec<String>,
     /// Each node, if the run has several; `server_version` and `session` are then the first one's.
@@ -51,7 +51,7 @@ pub struct Hello {
     pub nodes: Vec<NodeHello>,
 }
 
-/// What a node said of itself, and what was agreed with it.
+/// A node's version and session options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeHello {
     pub name: String,
@@ -81,24 +81,24 @@ pub struct Interval {
     #[serde(default)]
     pub bytes_received: u64,
     pub errors: u64,
-    /// Queries a second that were answered in the interval, whichever event they belong to.
+    /// Queries per second answered in the interval, including those of events outside it.
     pub qps: f64,
-    /// Events that ended well in the interval, those that were under way at an edge of the window by
-    /// the part of their time that lay inside.
+    /// Successful events. An event in progress at an edge of the interval counts by the part of its
+    /// time inside.
     pub events_in_parts: f64,
     pub latency_us: Percentiles,
-    /// By statement class, where the workload has more than one.
+    /// By statement class, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassFigures>,
-    /// Under an open loop: events that were due at the end and had not begun.
+    /// In an open loop: events that were due at the end and had not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
-    /// How far a `scan` is.
+    /// Progress of a `scan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scanned: Option<Scanned>,
 }
 
-/// Figures of one slice of a run with arms. Events belong to it if they were to begin inside it.
+/// Figures of one slice of a run with arms. It has the events that were due to begin inside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     pub index: u32,
@@ -110,18 +110,18 @@ pub struct Slice {
     pub position: u16,
     /// Seconds since the first slice began.
     pub start_s: f64,
-    /// If what the arm asks has an end: to the end of the last event.
+    /// If the arm's workload has an end: up to the end of the last event.
     pub duration_s: f64,
-    /// `events` if all that the arm asks was done, else `time`.
+    /// `events` if the arm's workload was done, else `time`.
     #[serde(default)]
     pub ended: String,
-    /// `begun`: events that began and were to begin inside the slice. `events`: how many of these
-    /// ended well. `drained`: how many of `events` ended after the slice.
+    /// `begun`: events that began and were due to begin inside the slice. `events`: the successful
+    /// ones of these. `drained`: those of `events` that ended after the slice.
     pub begun: u64,
     pub events: u64,
     pub drained: u64,
-    /// Events that ended well, those that were under way at an edge of the slice by the part of
-    /// their time that lay inside: a rate of events is of these.
+    /// Successful events. An event in progress at an edge of the slice counts by the part of its
+    /// time inside. Rates of events are computed from this.
     pub events_in_parts: f64,
     pub failed: u64,
     #[serde(default)]
@@ -129,13 +129,12 @@ pub struct Slice {
     /// Each kind of event, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindFigures>,
-    /// Under an open loop: events that were due inside the slice and had not begun at its end.
+    /// In an open loop: events that were due inside the slice and had not begun at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
     pub queries: u64,
-    /// Queries that were answered inside the slice, whichever event they are of. `qps` counts
-    /// these, and those that were under way at an edge of the slice by the part of their time that
-    /// lay inside.
+    /// Queries answered inside the slice, including those of events outside it. `qps` counts these,
+    /// and a query in progress at an edge of the slice by the part of its time inside.
     pub answered: u64,
     pub rows: u64,
     pub bytes_sent: u64,
@@ -144,18 +143,18 @@ pub struct Slice {
     pub latency_us: Percentiles,
     pub latency_hdr_ns: String,
     pub errors: Vec<ErrorCount>,
-    /// CPU time used inside the slice: by contend-load, and by each arm's watched process, in the
+    /// CPU time used inside the slice, by contend-load and by each arm's watched process, in the
     /// order of the arms; null if none is watched.
     pub client_cpu_us: f64,
     pub watched_cpu_us: Vec<Option<f64>>,
     pub visit: Visit,
-    /// If the threads of the arm's watched process were looked at in this slice.
+    /// If threads of the arm's watched process were sampled in this slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<ThreadTimes>,
 }
 
 /// From entering an arm to the last answer: settling, slice and drain. No query is in progress at
-/// its begin or at its end, so what the processes used in between was used for these events.
+/// its beginning or end, so these events caused all that the processes used in between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Visit {
     pub duration_s: f64,
@@ -171,42 +170,41 @@ pub struct Visit {
 pub struct ArmFigures {
     pub arm: String,
     pub slices: u32,
-    /// The figures that a run of this arm alone would have, except those of connecting. CPU times
-    /// were read at the edges of the slices. Switches and bytes of a process were read at the edges
-    /// of the visits; the slices get a share of them, by events.
+    /// The figures of a run of this arm alone, except those of connecting. CPU times were read at
+    /// the edges of the slices. Switches and bytes of a process were read at the edges of the
+    /// visits; the slices have a share of them, by events.
     pub done: Done,
 }
 
-/// The measured window. An event and its queries belong to the window if the event was to begin
-/// inside it, even if it ended after it. Events of the warm-up do not belong to it.
+/// The measured window. It has the events that were due to begin inside it, with their queries,
+/// even if they ended after it. Events of the warm-up do not belong to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     /// Why the run ended: `time`, `events` or `signal`.
     pub ended: String,
     /// True wall time of the window.
     pub measured_s: f64,
-    /// Events that ended well. An event is what the workload repeats: a query, a whole transaction,
-    /// one `event()` of a script. `begun` = `events` + `failed` + `unfinished`.
+    /// Successful events. An event is the unit that the workload repeats: a query, a whole
+    /// transaction, one `event()` of a script. `begun` = `events` + `failed` + `unfinished`.
     #[serde(default)]
     pub events: u64,
-    /// Events that ended well, those that were under way at an edge of the window by the part of
-    /// their time that lay inside: a rate of events is of these.
+    /// Successful events. An event in progress at an edge of the window counts by the part of its
+    /// time inside. Rates of events are computed from this.
     pub events_in_parts: f64,
-    /// Events that began and were to begin inside the window.
+    /// Events that began and were due to begin inside the window.
     #[serde(default)]
     pub begun: u64,
-    /// Those that were broken off by a lost connection, given up after their last retry, or
-    /// dropped by a script.
+    /// Events interrupted by a lost connection, given up after their last retry, or dropped by a
+    /// script.
     #[serde(default)]
     pub failed: u64,
-    /// Those of `events` that took back what they had done, as they were meant to.
+    /// Those of `events` that rolled back, as intended.
     #[serde(default)]
     pub rolled_back: u64,
-    /// How often an event was begun again, after an error or a lost connection.
+    /// Number of times an event was repeated, after an error or a lost connection.
     #[serde(default)]
     pub retries: u64,
-    /// `latency_us` as it would be if the tries that failed had taken no time; absent if no event
-    /// was begun again.
+    /// `latency_us` without the time of failed attempts; absent if no event was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_without_retries_us: Option<Percentiles>,
     /// Each kind of event, if the workload has more than one.
@@ -216,12 +214,11 @@ pub struct Done {
     /// them; `answered` does not.
     #[serde(default)]
     pub drained: Drained,
-    /// Statements of these events that were answered, whatever their class.
+    /// Answered statements of these events, of any class.
     pub queries: u64,
-    /// Statements that were answered inside the window, whichever event they are of: those of
-    /// events of the warm-up that ended inside it too, and not those of `drained`. `qps` counts
-    /// these, and those that were under way at an edge of the window by the part of their time
-    /// that lay inside.
+    /// Statements answered inside the window, including those of warm-up events that ended inside
+    /// it, and without those of `drained`. `qps` counts these, and a statement in progress at an
+    /// edge of the window by the part of its time inside.
     #[serde(default)]
     pub answered: u64,
     pub rows: u64,
@@ -230,22 +227,22 @@ pub struct Done {
     pub qps: f64,
     /// `closed-loop` (each connection waits for its answer) or `open-loop`.
     pub arrival: String,
-    /// Connections that were loaded, without idle ones.
+    /// Connections with load, without idle ones.
     #[serde(default)]
     pub connections: u32,
-    /// Requests that could be under way on each; absent if the arms differ in that.
+    /// Requests that could be in flight on each; absent if the arms differ in that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Of events, from the intended start to the last byte of the last answer. Under a closed
-    /// loop an event is intended when the one before has ended.
+    /// Latency of events, from the intended start to the last byte of the last answer. In a closed
+    /// loop an event's intended start is the end of the previous one.
     pub latency_us: Percentiles,
-    /// The same as a HdrHistogram V2 deflate, base64; values are nanoseconds.
+    /// The same as an HdrHistogram V2, deflated, in base64; values are nanoseconds.
     pub latency_hdr_ns: String,
     /// The queries by statement class.
     #[serde(default)]
     pub classes: Vec<ClassFigures>,
     pub errors: Vec<ErrorCount>,
-    /// Lost connections that were opened again, and the time without them, over all of them.
+    /// Lost connections that were reopened, and the time without them, summed.
     #[serde(default)]
     pub reconnects: u64,
     #[serde(default)]
@@ -255,42 +252,41 @@ pub struct Done {
     pub setup_connect_us: Percentiles,
     #[serde(default)]
     pub connect_us: Percentiles,
-    /// Absent under a closed loop.
+    /// Absent in a closed loop.
     #[serde(default)]
     pub open: Option<OpenLoop>,
-    /// Under a closed loop whose users think before their events: from the end of an event's think
-    /// time to its true begin.
+    /// In a closed loop with think time: from the end of an event's think time to its true start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<Percentiles>,
     /// Events of the window that had not ended when the run was over.
     #[serde(default)]
     pub unfinished: u32,
-    /// Requests that had no answer when the run was over, those of events of the warm-up too, and
-    /// how long the oldest had waited.
+    /// Requests without an answer when the run was over, including those of warm-up events, and the
+    /// longest wait among them.
     #[serde(default)]
     pub unanswered: u32,
     #[serde(default)]
     pub longest_wait_s: f64,
     pub client: ProcessDelta,
-    /// Of the watched process; absent if none was named or its counters cannot be read.
+    /// The watched process; absent if none was named or its counters cannot be read.
     pub server: Option<ProcessDelta>,
-    /// What each node was asked, if the run has several.
+    /// Each node, if the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
-    /// CPU of the busiest worker over the window's wall time, 0 to 1; of each slice's busiest, in
-    /// a run with arms.
+    /// CPU time of the busiest worker divided by the window's wall time, 0 to 1; in a run with
+    /// arms, of each slice's busiest worker.
     pub client_busiest_thread_share: f64,
     /// Jain's index over the queries of the connections: 1 is even.
     pub fairness: f64,
-    /// Queries of the connection that had the fewest, and of the one that had the most.
+    /// Queries of the connection with the fewest, and of the one with the most.
     #[serde(default)]
     pub least_served: u64,
     #[serde(default)]
     pub most_served: u64,
-    /// What a `scan` came to.
+    /// Result of a `scan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scanned: Option<Scanned>,
-    /// Of a run with arms; all other figures are then of all arms together.
+    /// In a run with arms; all other figures are then of all arms together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmFigures>,
     /// The files that scripts loaded after their bodies had run.
@@ -301,11 +297,11 @@ pub struct Done {
     pub hosts: Vec<HostFigures>,
 }
 
-/// What one of the hosts did that shared a load.
+/// One of several hosts that shared a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFigures {
     pub name: String,
-    /// Why it was lost; all of its figures are then 0, and no other figure includes it.
+    /// Why it was lost. All of its figures are then 0, and no other figure includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     pub connections: u32,
@@ -314,15 +310,15 @@ pub struct HostFigures {
     pub queries: u64,
     pub qps: f64,
     pub latency_us: Percentiles,
-    /// From the intended to the true begin of its events; absent if none can begin late.
+    /// From the intended to the true start of its events; absent if none can begin late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<Percentiles>,
-    /// Under an open loop: its events that were due inside the window and had not begun at its end.
+    /// In an open loop: its events that were due inside the window and had not begun at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
     pub client: ProcessDelta,
     pub client_busiest_thread_share: f64,
-    /// How its clocks stood to those of the host that agreed the begin: before the load, and after
+    /// Offset of its clocks from those of the host that set the start: before the load, and after
     /// it.
     #[serde(default)]
     pub clock_before: ClockOffset,
@@ -330,15 +326,15 @@ pub struct HostFigures {
     pub clock_after: Option<ClockOffset>,
 }
 
-/// What to add to the clocks of the host that asked to get those of the host that answered.
+/// What to add to the clocks of the querying host to get those of the host that answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
-    /// Of the steady clocks, which never step: the begin was agreed by these. They count from when
-    /// each host was started.
+    /// Steady clocks, which never step; the common start uses these. They count from each host's
+    /// boot.
     pub steady_us: f64,
-    /// Of the clocks that tell the time of day.
+    /// Wall clocks.
     pub wall_us: f64,
-    /// No more than this is either of them wrong: half of the shortest round trip.
+    /// Maximum error of both: half of the shortest round trip.
     pub error_us: f64,
 }
 
@@ -346,7 +342,7 @@ pub struct ClockOffset {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drained {
     pub events: u64,
-    /// Those of all their queries that were answered after the window.
+    /// Their queries that were answered after the window.
     pub queries: u64,
     pub latency_us: Percentiles,
     pub latency_hdr_ns: String,
@@ -365,30 +361,32 @@ pub struct Percentiles {
     pub max: f64,
 }
 
-/// What an open loop adds: `latency_us` counts from the intended time, and has these two parts.
+/// Additional figures of an open loop. `latency_us` counts from the intended time, and has these
+/// two parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenLoop {
-    /// From the true begin of an event to its end.
+    /// From the true start of an event to its end.
     pub service_us: Percentiles,
     pub service_hdr_ns: String,
-    /// From the intended to the true begin.
+    /// From the intended to the true start.
     pub lag_us: Percentiles,
     pub lag_hdr_ns: String,
-    /// Events that were due inside the window, and how many that is a second.
+    /// Events that were due inside the window, and per second.
     #[serde(default)]
     pub due: u64,
     pub due_per_s: f64,
-    /// Those of them that had not begun when the window was closed: `due` = `begun` + `not_begun`.
+    /// Those that had not begun when the window was closed: `due` = `begun` + `not_begun`.
     #[serde(default)]
     pub not_begun: u64,
-    /// Events that were due, in the warm-up too, and had not begun, when the window was opened
+    /// Due events, including those of the warm-up, that had not begun when the window was opened
     /// and closed.
     pub backlog_open: u64,
     pub backlog_close: u64,
     pub backlog_growth_per_s: f64,
-    /// How long the oldest of them had waited at the end. They are in no histogram.
+    /// Time the oldest of them had waited at the end. They are in no histogram.
     pub oldest_wait_s: f64,
-    /// The rate was not kept: the queue grew, so the latencies depend on how long the run was.
+    /// The server did not keep up with the rate: the queue grew, so the latencies depend on the
+    /// length of the run.
     pub overloaded: bool,
 }
 
@@ -396,10 +394,10 @@ pub struct OpenLoop {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindFigures {
     pub name: String,
-    /// Events that ended well; how many of them took back what they had done, as they were meant
-    /// to; those that failed; and how often one was begun again.
+    /// Successful events; those of them that rolled back, as intended; failed events; and
+    /// repetitions.
     pub events: u64,
-    /// As of all events together.
+    /// Like that of all events.
     pub events_in_parts: f64,
     pub rolled_back: u64,
     pub failed: u64,
@@ -407,10 +405,10 @@ pub struct KindFigures {
     /// From the intended start to the last byte of the last answer.
     pub latency_us: Percentiles,
     pub latency_hdr_ns: String,
-    /// As if the tries that failed had taken no time; absent if none was begun again.
+    /// Without the time of failed attempts; absent if no event was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_without_retries_us: Option<Percentiles>,
-    /// The two parts of the latency, under an open loop or if users think before their events.
+    /// The two parts of the latency, in an open loop or with think time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_us: Option<Percentiles>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -419,11 +417,11 @@ pub struct KindFigures {
     pub classes: Vec<String>,
 }
 
-/// The queries of one of several servers. Those of transactions that were taken back count too.
+/// The queries of one of several servers, including those of transactions that rolled back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFigures {
     pub name: String,
-    /// Events that ended well with an answer of this node.
+    /// Successful events with an answer of this node.
     #[serde(default)]
     pub events: u64,
     pub queries: u64,
@@ -436,7 +434,7 @@ pub struct NodeFigures {
     pub errors: Vec<ErrorCount>,
     pub reconnects: u64,
     pub outage_s: f64,
-    /// Of its watched process.
+    /// Its watched process.
     pub server: Option<ProcessDelta>,
 }
 
@@ -459,7 +457,7 @@ pub struct ProcessDelta {
     pub cpu_us: f64,
     pub voluntary_switches: Option<u64>,
     pub involuntary_switches: Option<u64>,
-    /// Bytes fetched from storage.
+    /// Bytes read from storage.
     pub read_bytes: Option<u64>,
     pub write_bytes: Option<u64>,
 }
@@ -498,7 +496,7 @@ pub struct ErrorCount {
     pub count: u64,
     pub message: String,
     pub statement: String,
-    /// What can be done about it.
+    /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -507,7 +505,7 @@ pub struct ErrorCount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub message: String,
-    /// What the reader can do about it.
+    /// What to do about it.
     pub hint: Option<String>,
     pub code: Option<u16>,
     pub sqlstate: Option<String>,
@@ -526,7 +524,7 @@ impl Failure {
         }
     }
 
-    /// As [`Self::plain`], with what can be done about it.
+    /// Like [`Self::plain`], with a hint.
     pub fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
@@ -535,16 +533,16 @@ impl Failure {
     }
 }
 
-/// What a replay of a seed found: every answer was compared with what it had to be.
+/// Result of replaying a seed: every answer was compared with the expected one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validated {
     pub events: u64,
     pub statements: u64,
-    /// Of all answers.
+    /// In all answers.
     pub rows: u64,
-    /// Statements that nobody but the server knows the answer to.
+    /// Statements whose expected answer is unknown.
     pub unchecked: u64,
-    /// Answers, and tables at the end, that were not as they had to be.
+    /// Answers, and tables at the end, that were not as expected.
     pub wrong: u64,
     /// The first of them.
     pub examples: Vec<WrongAnswer>,
@@ -559,12 +557,12 @@ pub struct WrongAnswer {
     pub found: String,
 }
 
-/// How far a scan is. What was read by an earlier run counts as done.
+/// Progress of a scan. Ranges read by an earlier run count as done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scanned {
-    /// Ranges from the beginning that are done, all of them.
+    /// Number of ranges done without a gap, from the first one.
     pub upto: u64,
-    /// Of each name of the plan, in its order.
+    /// By name, in the order of the plan.
     pub parts: Vec<ScannedPart>,
 }
 
@@ -573,7 +571,7 @@ pub struct ScannedPart {
     pub name: String,
     /// Ranges that are done.
     pub ranges: u64,
-    /// The server refused one of them, so the rest was passed over; `errors` of the outcome have
-    /// the reason.
+    /// The server refused one of them, so the rest was skipped; `errors` of the outcome has the
+    /// reason.
     pub refused: bool,
 }

@@ -21,7 +21,7 @@ pub const HOSTS_MAX: u32 = 1000;
 /// Maximum number of threads that are sampled per second: more would be felt.
 pub const LOOK_READS_MAX: u32 = 1000;
 
-/// One run of one cell: where to connect, what to ask, how hard, for how long.
+/// One run of one cell: server, workload, load and duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -35,17 +35,17 @@ pub struct Plan {
     /// A process on this host (the server) whose counters are read at both edges of the window.
     #[serde(default)]
     pub watch: Option<Watch>,
-    /// What one run compares: it keeps connections to all arms open and hops between them, see
+    /// What one run compares. It keeps connections to all arms open and hops between them, see
     /// `load.slices`. Absent: one server throughout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<Arm>,
-    /// The servers, if the run asks several: each event asks one of them, see `load.route`. Absent:
-    /// `server` alone.
+    /// The servers, if the run uses several: each event goes to one of them, see `load.route`.
+    /// Absent: `server` alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
 }
 
-/// One of the servers that a run asks. Each of `load.connections` connects to every node.
+/// One of several servers of a run. Each of `load.connections` connects to every node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
@@ -59,25 +59,25 @@ pub struct Node {
     pub watch: Option<Watch>,
 }
 
-/// Which node an event asks.
+/// The node that an event goes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Route {
     /// Each in turn, by the number of the event.
     RoundRobin {},
-    /// By chance, in proportion to these weights; a node that is not named has 1.
+    /// At random, in proportion to these weights; a node that is not listed has weight 1.
     Chance {
         #[serde(default)]
         weights: BTreeMap<String, f64>,
     },
-    /// The owner of the key that the event asks for.
+    /// The owner of the event's key.
     Key {
-        /// Ranges of keys in ascending order: each begins after the one before and ends with key
-        /// `upto`. None: every node owns as many keys as the others, in the order of the plan.
+        /// Ranges of keys in ascending order: each begins after the previous one and ends with key
+        /// `upto`. Empty: the keys are divided evenly between the nodes, in the order of the plan.
         #[serde(default)]
         owners: Vec<Owner>,
-        /// Nodes that reach all keys. An event that asks for keys of several owners goes to one of
-        /// them, in turn by its number. None: the owner of its first key has all that it asks for.
+        /// Nodes that reach all keys. An event with keys of several owners goes to one of them, in
+        /// turn by its number. Empty: the owner of its first key has all its keys.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         through: Vec<String>,
     },
@@ -90,8 +90,8 @@ pub struct Owner {
     pub node: String,
 }
 
-/// One of the things that a run compares: a server, a server in some state (see `enter`), several
-/// servers, or another way to ask.
+/// One side of a comparison: a server, a server in some state (see `enter`), several servers, or a
+/// different workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
@@ -100,14 +100,14 @@ pub struct Arm {
     /// Absent: the plan's server.
     #[serde(default)]
     pub server: Option<Server>,
-    /// Statements that are run on a connection of their own on entering the arm, each time,
-    /// while nothing is asked of it or of any other arm.
+    /// Statements that are run on a separate connection each time the arm is entered, while no arm
+    /// has load.
     #[serde(default)]
     pub enter: Vec<String>,
     /// Its process, if it runs on this host. Absent: the plan's.
     #[serde(default)]
     pub watch: Option<Watch>,
-    /// What is asked in it. Absent: the plan's workload.
+    /// Absent: the plan's workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
     /// Absent: `load.protocol`.
@@ -120,7 +120,7 @@ pub struct Arm {
     /// Absent: `load.arrival`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Arrival>,
-    /// The servers that it asks, in place of one, see `nodes` of a plan.
+    /// Several servers instead of one, see `nodes` of a plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
     /// Needs `nodes`, see `load.route`. Absent: each in turn.
@@ -130,35 +130,34 @@ pub struct Arm {
 
 /// How a run hops between its arms: in each round every arm has one slice, in random order.
 ///
-/// If what is asked has an end (`load.events`, `load.events_each`, a `list` with `times`), an arm's
-/// slice is all of it, from its begin until the last event has ended.
+/// If the workload has an end (`load.events`, `load.events_each`, a `list` with `times`), an arm's
+/// slice is all of it, from its beginning until the last event has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slices {
-    /// How long each arm is measured at a time; at most, if what is asked has an end.
+    /// Measured time per slice; the limit if the workload has an end.
     pub slice_s: f64,
-    /// How long it is loaded before that; nothing of this is in any figure. 0 if what is asked has
-    /// an end: then all of it is measured.
+    /// Load before that, in no figure. 0 if the workload has an end: then all of it is measured.
     #[serde(default = "default_settle_s")]
     pub settle_s: f64,
-    /// At most so long nothing is asked after a slice, until the watched processes use next to no
-    /// CPU: a server that was written to goes on working for a while.
+    /// Maximum pause without load after a slice, until the watched processes use almost no CPU:
+    /// after writes a server continues to work for a while.
     #[serde(default)]
     pub rest_s: f64,
     pub rounds: u32,
-    /// Look at the threads of the arm's watched process in the middle two of every four rounds after
-    /// the first, at so many of them a second at most, see `look` of a slice. The other rounds say
-    /// what that did. Absent: nobody looks.
+    /// Sample threads of the arm's watched process in the middle two of every four rounds after the
+    /// first, at most this many per second, see `look` of a slice. The other rounds show the effect
+    /// of sampling. Absent: no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = LOOK_READS_MAX))]
     pub look_reads_per_s: Option<u32>,
 }
 
-/// How to reach and enter the server.
+/// How to connect and log in to the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// Unix socket. Where it is set, `host` and `port` are not used.
+    /// Unix socket. If it is set, `host` and `port` are not used.
     #[serde(default)]
     pub socket: Option<PathBuf>,
     #[serde(default)]
@@ -176,11 +175,11 @@ pub struct Server {
     pub connect_timeout_s: f64,
     #[serde(default)]
     pub tls: Tls,
-    /// Send the password as it is, whoever listens, if the server asks for that
-    /// (`mysql_clear_password`).
+    /// Send the password as plain text if the server asks for it (`mysql_clear_password`), even if
+    /// the server is not verified.
     #[serde(default)]
     pub enable_cleartext_plugin: bool,
-    /// Believe the RSA key that the server sends, whoever it is (`caching_sha2_password`).
+    /// Accept the RSA key that the server sends, without verifying it (`caching_sha2_password`).
     #[serde(default)]
     pub get_server_public_key: bool,
     /// PEM file with the server's RSA key.
@@ -191,7 +190,7 @@ pub struct Server {
     /// `utf8mb4`, `utf8mb3`, `latin1`, `ascii` or `binary`.
     #[serde(default = "default_charset")]
     pub charset: String,
-    /// Statements that every connection of a native workload begins with.
+    /// Statements sent first on every connection of a native workload.
     #[serde(default)]
     pub init_sql: Vec<String>,
     /// Allow statements to load local files. Their content comes from the workload; a file that the
@@ -214,10 +213,10 @@ pub struct HandlerSocket {
     pub port: u16,
     /// Its port for writing.
     pub port_wr: u16,
-    /// Unix sockets in place of the ports.
+    /// Unix sockets instead of the ports.
     pub socket: Option<PathBuf>,
     pub socket_wr: Option<PathBuf>,
-    /// Names of the environment variables that hold the secrets of the two, if they have some.
+    /// Names of the environment variables that hold the secrets of the two, if they have any.
     pub secret_env: Option<String>,
     pub secret_wr_env: Option<String>,
 }
@@ -300,14 +299,14 @@ impl Plan {
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
     pub mode: TlsMode,
-    /// Who may sign the server's certificate; the modes that verify need it.
+    /// The authority that signs the server's certificate; the modes that verify need it.
     pub ca: Option<PathBuf>,
-    /// Our own certificate and its key, where the server asks for one.
+    /// The client's certificate and its key, if the server asks for one.
     pub certificate: Option<PathBuf>,
     pub key: Option<PathBuf>,
 }
 
-/// As the servers' own clients name the modes.
+/// Named like in the servers' own clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
@@ -319,7 +318,7 @@ pub enum TlsMode {
     Required,
     /// Always; `ca` must have signed the server's certificate.
     VerifyCa,
-    /// As `verify-ca`, and the certificate must name the host.
+    /// Like `verify-ca`, and the certificate must name the host.
     VerifyIdentity,
 }
 
@@ -333,53 +332,51 @@ pub enum Compression {
     Zstd,
 }
 
-/// How hard, how long, over how many connections.
+/// Rate, duration and connections of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     pub connections: u32,
-    /// Hosts that share the load: each has as many of the connections as the others, and asks the
-    /// events whose number modulo `hosts` is its own.
+    /// Hosts that share the load. Each has the same number of connections, and the events whose
+    /// number modulo `hosts` is its own.
     #[serde(default = "default_hosts")]
     #[schemars(range(min = 1, max = HOSTS_MAX))]
     pub hosts: u32,
-    /// What becomes of a run that loses one of its hosts.
+    /// What a run does if it loses one of its hosts.
     #[serde(default)]
     pub host_lost: HostLost,
-    /// Worker threads; absent: one a CPU, as long as each has a connection.
+    /// Worker threads; absent: one per CPU, if each has a connection.
     #[serde(default)]
     pub threads: Option<u32>,
     #[serde(default)]
     pub warmup_s: f64,
-    /// Length of the window. With arms it is left out: `slices` says how long they are measured.
+    /// Length of the window. Leave it out with arms: `slices` has their measured time.
     #[serde(default)]
     pub measure_s: f64,
-    /// Needs `arms`, and they need it. `warmup_s` is then spent in each arm once, before the first
-    /// round.
+    /// Needs `arms`, and they need it. Each arm has `warmup_s` once, before the first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
-    /// Length of the intervals reported while the run lasts; 0: none.
+    /// Length of the intervals reported during the run; 0: none.
     #[serde(default = "default_interval_s")]
     pub interval_s: f64,
     #[serde(default)]
     pub protocol: Protocol,
-    /// Requests that may be under way on each connection: the next is sent when one is answered. For
-    /// workloads whose every event is one statement that does not change the connection's state.
+    /// Requests that may be in flight on each connection: each answer triggers the next one. For
+    /// workloads in which every event is one statement that does not change the connection's state.
     #[serde(default = "default_depth")]
     #[schemars(range(min = 1, max = DEPTH_MAX))]
     pub depth: u32,
-    /// How bytes get in and out of the sockets.
+    /// How the workers wait for their sockets.
     #[serde(default)]
     pub engine: Engine,
-    /// What is done about errors of the server.
+    /// How errors of the server are handled.
     #[serde(default)]
     pub errors: Errors,
-    /// Events of the whole run, if they are limited: it then ends before its time. Those of the
-    /// warm-up are not counted. They are shared: the next one goes to whichever connection is free
-    /// first.
+    /// Events of the whole run, without those of the warm-up: it ends after them, even before its
+    /// time. They are shared: the next one goes to the first free connection.
     #[serde(default)]
     pub events: Option<u64>,
-    /// Events of each connection, if they are limited.
+    /// Events of each connection: it ends after them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_each: Option<u64>,
     /// When events begin.
@@ -388,22 +385,22 @@ pub struct Load {
     /// Needs `nodes`; absent: each in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
-    /// Close and open each connection after so many events; absent: never.
+    /// Close and reopen each connection after this number of events; absent: never.
     #[serde(default)]
     pub reconnect_every: Option<u64>,
-    /// Extra connections, which ask nothing.
+    /// Additional connections without load.
     #[serde(default)]
     pub idle_connections: u32,
-    /// Open all connections at the same time, not some after the others.
+    /// Open all connections at once instead of gradually.
     #[serde(default)]
     pub storm: bool,
-    /// A request without an answer for so long counts as a lost connection; absent: never.
+    /// A request without an answer for this time counts as a lost connection; absent: never.
     #[serde(default)]
     pub answer_timeout_s: Option<f64>,
 }
 
 impl Load {
-    /// The load ends when its work is done, and not only when its time is over.
+    /// Whether the load may end before its time, when its work is done.
     pub fn ends_with_its_work(&self) -> bool {
         let limits = [self.events, self.events_each];
         // A list without an end that connections share has this many.
@@ -411,14 +408,14 @@ impl Load {
     }
 }
 
-/// What becomes of a run that loses one of its hosts.
+/// What a run does if it loses one of its hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HostLost {
     /// It fails: the others stop at once.
     #[default]
     Fail,
-    /// It goes on without that host, and says so.
+    /// It continues without that host, and reports that.
     GoOn,
 }
 
@@ -426,24 +423,24 @@ pub enum HostLost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// Each connection begins an event when the one before has ended, after the think time.
+    /// Each connection begins an event when the previous one has ended, after the think time.
     Closed {
         /// Pause of a connection between the end of an event and the next one.
         #[serde(default)]
         think_s: f64,
-        /// Pauses scatter (exponentially) around the think time.
+        /// Pauses are exponentially distributed with the think time as their mean.
         #[serde(default)]
         think_scatters: bool,
     },
-    /// Events are due at times that do not depend on the server. Of each connection `load.depth`
-    /// events are in progress at most; others that are due wait, and the wait counts in their
+    /// Events are due at times that do not depend on the server. Each connection has at most
+    /// `load.depth` events in progress. Other due events wait, and the wait counts in their
     /// latency.
     Open {
-        /// How the times scatter around the rate.
+        /// How the times are distributed.
         #[serde(default)]
         process: Process,
-        /// Counted from the begin of the window; the warm-up runs at the first rate. After the
-        /// last stage its end rate stays.
+        /// Counted from the start of the window; the warm-up runs at the first rate. After the last
+        /// stage its end rate stays.
         stages: Vec<Stage>,
     },
 }
@@ -460,17 +457,17 @@ impl Default for Arrival {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Process {
-    /// Arrivals are independent of one another, as those of many users are.
+    /// Arrivals are independent of each other, like those of many users.
     #[default]
     Poisson,
     Even,
 }
 
-/// A stretch of an open loop: a constant rate, or a ramp.
+/// A period of an open loop: a constant rate, or a ramp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// Events a second.
+    /// Events per second.
     pub rate: f64,
     /// The rate at its end; absent: it stays the same.
     #[serde(default)]
@@ -490,22 +487,22 @@ pub enum Engine {
     IoUring,
 }
 
-/// Errors by code. One that is in no list ends the run.
+/// Errors by code. An error that is in no list ends the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Errors {
-    /// The event begins again, asking the same; its clock runs on.
+    /// The event is repeated with the same statements; its clock continues.
     pub retry: Vec<u16>,
-    /// An event is given up, and counted as failed, if it has failed once more than this.
+    /// If an event has failed more often than this, it is given up and counted as failed.
     pub retry_limit: u32,
     /// Longest pause before the first retry of an event. It doubles with each further retry, to at
-    /// most 64 times its length; each pause is drawn between half of it and the whole. 0: at once.
+    /// most 64 times its length. Each pause is drawn between half of it and the whole. 0: no pause.
     pub retry_pause_s: f64,
-    /// Counted, and passed over as if the answer were good.
+    /// Counted, and ignored as if the answer were good.
     pub ignore: Vec<u16>,
-    /// Every other code is passed over too.
+    /// Every other code is ignored too.
     pub ignore_all: bool,
-    /// A lost connection is opened again, with growing pauses.
+    /// A lost connection is reopened, with growing pauses.
     pub reconnect: bool,
 }
 
@@ -526,7 +523,7 @@ impl Default for Errors {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// Binary protocol, statements prepared once a connection.
+    /// Binary protocol, statements prepared once per connection.
     #[default]
     Prepared,
     Text,
@@ -539,13 +536,13 @@ pub enum Protocol {
 #[serde(deny_unknown_fields)]
 pub struct Watch {
     pub pid: u32,
-    /// A statement that answers the numbers of the server's connections, each with the number that
-    /// the kernel has for its thread. With it a look at threads (`load.slices.look_reads_per_s`)
-    /// tells what those of the slowest hundredth of events did.
+    /// A statement that returns the number of each connection with the kernel's number of its
+    /// thread. Thread samples (`load.slices.look_reads_per_s`) then show separately what the
+    /// threads of the slowest hundredth of events did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<String>,
-    /// More processes of the same server, such as those behind a front: what is told of it is the
-    /// sum of all.
+    /// Further processes of the same server, such as those behind a front; the reported values are
+    /// the sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<u32>,
 }

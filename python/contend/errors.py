@@ -6,7 +6,7 @@ Every error that a user can meet is a ContendError; any other exception is a bug
     ├─ RequestError   the request was wrong   exit 2
     └─ WorkError      the work failed         exit 1
 
-Rooms derive their own classes from these, so that a caller can catch one kind.
+Each package derives its own classes from these, so that a caller can catch one kind.
 
 Ctrl-C, SIGTERM and SIGHUP: the first one ends the work. contend then stops its servers and reverts
 its changes, each within a time limit of its own. Further signals during that are noted but not
@@ -107,7 +107,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     if close is not None:
         return f'Did you mean "{close}"?'
     if 0 < len(known) <= 12:
-        return f"Known are {', '.join(known)}."
+        return f"Known: {', '.join(known)}."
     return None
 
 
@@ -190,14 +190,14 @@ class _Seen:
         is_raised: the work is ending.
         is_limited: the alarm is set.
         alarm: the previous handler of the alarm.
-        is_told: the user knows why the end takes a moment.
+        is_announced: the user knows why the end takes a moment.
     """
 
     signals: int = 0
     shields: int = 0
     is_raised: bool = False
     is_limited: bool = False
-    is_told: bool = False
+    is_announced: bool = False
     alarm: Any = None
 
 
@@ -265,9 +265,9 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
     _seen.signals += 1
     if _is_due(_seen):
         raise KeyboardInterrupt
-    if not _seen.is_told:
-        _seen.is_told = True
-        _say(f"cleaning up before it stops; a third stop limits each step to {LIMIT_S:g} s")
+    if not _seen.is_announced:
+        _seen.is_announced = True
+        _say(f"cleaning up before stopping; a third signal limits each step to {LIMIT_S:g} s")
     if _seen.signals >= ENOUGH and not _seen.is_limited:
         _seen.is_limited = True
         # Only now: until then the alarm may belong to other code.
@@ -282,7 +282,7 @@ def _give_up(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _say(words: str) -> None:
+def _say(text: str) -> None:
     # Directly to the descriptor: the signal may interrupt the writing of a line.
     with contextlib.suppress(OSError):
-        os.write(2, f"contend: {words}\n".encode())
+        os.write(2, f"contend: {text}\n".encode())

@@ -50,19 +50,19 @@ def replace_file(
     Raises:
         OSError: it cannot be written; an existing file is unchanged.
     """
-    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    new = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _FLAGS
-    descriptor = os.open(beside, flags, _mode(path) if mode is None else mode)
+    descriptor = os.open(new, flags, _mode(path) if mode is None else mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
             if is_synced:
                 file.flush()
                 os.fsync(file.fileno())
-        beside.replace(path)
+        new.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            new.unlink()
         raise
     if is_synced:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -215,19 +215,19 @@ def find_program() -> Path:
     if named:
         if not os.access(named, os.X_OK):
             raise RequestError(
-                f"CONTEND_LOAD names {named}, which is not a program",
+                f"CONTEND_LOAD={named} is not a program",
                 hint="Unset it, or point it at contend-load.",
             )
         return Path(named)
-    beside = Path(sys.executable).parent / PROGRAM
-    if os.access(beside, os.X_OK):
-        return beside
+    installed = Path(sys.executable).parent / PROGRAM
+    if os.access(installed, os.X_OK):
+        return installed
     import shutil  # costs more than the rest of this file
 
     on_path = shutil.which(PROGRAM)
     if on_path:
         return Path(on_path)
     raise RequestError(
-        f"{PROGRAM} was not found beside {sys.executable} nor on PATH",
+        f"{PROGRAM} is neither next to {sys.executable} nor on PATH",
         hint="Install contend with `make setup` or `pip install .`, which builds it.",
     )

@@ -1,7 +1,4 @@
-"""What `contend calibrate` prints, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The output of `contend calibrate`."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ def one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("contend.load.calibration.this_program", lambda _path: PROGRAM)
 
 
-def said(capsys: pytest.CaptureFixture[str], cache: Path, *words: str) -> str:
-    code = main(["calibrate", *words])
+def output_of(capsys: pytest.CaptureFixture[str], cache: Path, *arguments: str) -> str:
+    code = main(["calibrate", *arguments])
     captured = capsys.readouterr()
     text = (captured.err + captured.out).replace(str(cache), "CACHE")
     lines = [line for line in text.splitlines() if "CACHE" not in line]
@@ -59,25 +56,25 @@ def kept(cache: Path) -> Path:
 
 def test_what_is_kept(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
     kept(cache)
-    check("calibrate-show", said(capsys, cache, "--show"))
+    check("calibrate-show", output_of(capsys, cache, "--show"))
 
 
 def test_measuring(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
-    words = ("--connections", "1,64", "--seconds", "0.01")
-    text = said(capsys, cache, *words)
+    arguments = ("--connections", "1,64", "--seconds", "0.01")
+    text = output_of(capsys, cache, *arguments)
     check("calibrate", re.sub(r"\d{4}-\d\d-\d\d", "DATE", text))
 
 
 def test_what_cannot_be_shown(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
-    nothing = said(capsys, cache, "--show")
+    nothing = output_of(capsys, cache, "--show")
     path = kept(cache)
     document = json.loads(path.read_text())
     path.rename(path.with_name("another-host.json"))
-    others = said(capsys, cache, "--show")
+    others = output_of(capsys, cache, "--show")
     path.write_text(json.dumps({**document, "host": {**document["host"], "id": "f" * 12}}))
-    foreign = said(capsys, cache, "--show")
+    foreign = output_of(capsys, cache, "--show")
     path.write_text(json.dumps(document)[:-40])
-    damaged = said(capsys, cache, "--show")
+    damaged = output_of(capsys, cache, "--show")
     path.write_text(json.dumps({**document, "format": 3}))
-    newer = said(capsys, cache, "--show")
+    newer = output_of(capsys, cache, "--show")
     check("calibrate-trouble", nothing + others + foreign + damaged + newer)

@@ -1,7 +1,4 @@
-"""What `contend compare` and a gate print, and the files of a gate, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The output of `contend compare` and of a gate, and the files of a gate."""
 
 from __future__ import annotations
 
@@ -32,10 +29,10 @@ def transcript(
     monkeypatch.setenv("NO_COLOR", "1")
     lines: list[str] = []
 
-    def run(*words: str, files: tuple[str, ...] = ()) -> None:
-        code = main(list(words))
-        said = capsys.readouterr()
-        lines.append(f"$ contend {' '.join(words)}\n{said.out}{said.err}exit {code}\n")
+    def run(*arguments: str, files: tuple[str, ...] = ()) -> None:
+        code = main(list(arguments))
+        output = capsys.readouterr()
+        lines.append(f"$ contend {' '.join(arguments)}\n{output.out}{output.err}exit {code}\n")
         lines.extend(f"# {name}\n{Path(name).read_text(encoding='utf-8')}" for name in files)
 
     yield run
@@ -62,7 +59,7 @@ def test_compare(transcript: Say) -> None:
 
 def test_compare_refused(transcript: Say) -> None:
     write("old", 1.4, 1.1, 1)
-    for words in (
+    for arguments in (
         ["old"],
         ["old", "old"],
         ["old", "nowhere"],
@@ -71,7 +68,7 @@ def test_compare_refused(transcript: Say) -> None:
         ["old", "old", "--fail-if-slower", "3x"],
         ["old", "old", "--fail-if-slower", "3%", "--markdown", "no/folder/x"],
     ):
-        transcript("compare", *words)
+        transcript("compare", *arguments)
 
 
 def test_compare_published(transcript: Say) -> None:
@@ -79,10 +76,10 @@ def test_compare_published(transcript: Say) -> None:
     write("new", 1.2, 3.7, 20)
     transcript("compare", "old", "published:pitbull")
     transcript("compare", "old", "new", "published:perro", "--html", "page.html")
-    assert "perro, published" in Path("page.html").read_text()
-    for words in (
+    assert "published perro" in Path("page.html").read_text()
+    for arguments in (
         ["old", "published:pitbul"],
         ["published:pitbull", "old"],
         ["old", "published:pitbull", "--fail-if-slower", "3%"],
     ):
-        transcript("compare", *words)
+        transcript("compare", *arguments)

@@ -1,9 +1,7 @@
-"""The help of every command, to the letter, is what docs/reference/cli.md shows.
+"""docs/reference/cli.md has the help of every command, except those of contend-load.
 
-Left out are the commands that another program answers, whose help is that program's.
-
-A help that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1; the prose around the
-blocks stays, and a new command gets a section at the end.
+CONTEND_UPDATE_GOLDEN=1 writes it again. The prose around the blocks stays; a new command gets a
+section at the end.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ def update() -> None:
     PAGE.write_text(text, "utf-8")
 
 
-def test_the_page_shows_every_command_as_it_is() -> None:
+def test_the_page_has_the_help_of_every_command() -> None:
     if os.environ.get("CONTEND_UPDATE_GOLDEN"):
         update()
     assert shown() == helps()
@@ -71,7 +69,7 @@ def test_every_argument_is_explained() -> None:
         for action in parser._actions
         if not action.help and not isinstance(action, argparse._SubParsersAction)
     ]
-    assert not silent, "say what these are for: " + ", ".join(silent)
+    assert not silent, "add help: " + ", ".join(silent)
 
 
 def test_no_parser_abbreviates() -> None:

@@ -1,7 +1,4 @@
-"""What `contend history` prints, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The output of `contend history`."""
 
 from __future__ import annotations
 
@@ -49,5 +46,5 @@ def test_too_few(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_trouble(capsys: pytest.CaptureFixture[str]) -> None:
     write_runs(Path("runs"), 1)
-    said = [shown(capsys, *words) for words in ([], ["runs"], ["nowhere"])]
-    check("history-trouble", "".join(said))
+    outputs = [shown(capsys, *arguments) for arguments in ([], ["runs"], ["nowhere"])]
+    check("history-trouble", "".join(outputs))

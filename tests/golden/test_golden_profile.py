@@ -1,4 +1,4 @@
-"""What `contend profile` says of samples, and of runs of which it cannot be asked."""
+"""The output of `contend profile`, and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     code = main(["profile", *arguments])
     captured = capsys.readouterr()
     return f"{captured.out}{captured.err}exit {code}\n"
@@ -30,7 +30,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_profile(capsys: pytest.CaptureFixture[str], study_run: Callable[[Path], Path]) -> None:
     run = study_run(Path("run"))
     write_profile(run / "profile", slower=1.25)
-    check("profile", said(capsys, str(run)))
+    check("profile", output_of(capsys, str(run)))
 
 
 def test_profile_refused(
@@ -38,18 +38,18 @@ def test_profile_refused(
     monkeypatch: pytest.MonkeyPatch,
     study_run: Callable[[Path], Path],
 ) -> None:
-    texts = [said(capsys, "nowhere")]
+    texts = [output_of(capsys, "nowhere")]
     run = str(study_run(Path("run")))
-    texts += [said(capsys, run, "--hz", "0"), said(capsys, run, "--minutes", "0")]
-    texts.append(said(capsys, run, "--yes"))
+    texts += [output_of(capsys, run, "--hz", "0"), output_of(capsys, run, "--minutes", "0")]
+    texts.append(output_of(capsys, run, "--yes"))
     with RunFolder.open(Path(run)) as folder:
         machine = folder.meta().facts["machine"]
     monkeypatch.setattr(host, "facts", lambda: {"machine": machine})
     monkeypatch.setattr(profiler, "why_no_profiler", lambda: "perf is not installed")
-    texts.append(said(capsys, run, "--yes"))
+    texts.append(output_of(capsys, run, "--yes"))
     write_run(Path("begun"), runs=10)
-    texts.append(said(capsys, "begun", "--yes"))
+    texts.append(output_of(capsys, "begun", "--yes"))
     study_run(Path("unseen"))
     write_profile(Path("unseen/profile"), why_not="the server does not run on this host")
-    texts.append(said(capsys, "unseen"))
+    texts.append(output_of(capsys, "unseen"))
     check("profile-refused", "\n".join(texts))

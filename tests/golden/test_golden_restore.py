@@ -1,7 +1,4 @@
-"""What `contend restore` prints, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The output of `contend restore`."""
 
 from __future__ import annotations
 
@@ -37,9 +34,9 @@ def servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, FakeVa
     }
     names = {"socket:/run/db1": "db1:3306", "db1.example:3306": "db1:3306"}
 
-    def connect(self: ExistingServer, *words: object, **more: object) -> object:
+    def connect(self: ExistingServer, *arguments: object, **more: object) -> object:
         place = self.dsn.place
-        return there[names.get(place, place)].connect(*words, **more)
+        return there[names.get(place, place)].connect(*arguments, **more)
 
     monkeypatch.setattr(ExistingServer, "connect", connect)
     return there
@@ -52,12 +49,14 @@ def transcript(
     """Run a command line and keep what it says; the fixture's end compares all of it."""
     lines: list[str] = []
 
-    def run(*words: str) -> None:
-        code = main(words)
+    def run(*arguments: str) -> None:
+        code = main(arguments)
         captured = capsys.readouterr()
-        said = (captured.out + captured.err).replace(str(tmp_path) + "/", "")
-        said = said.replace(f"process {os.getpid()} of {os.uname().nodename}", "process P of HOST")
-        lines.append(f"$ contend {' '.join(words)}\n{said}exit {code}\n")
+        output = (captured.out + captured.err).replace(str(tmp_path) + "/", "")
+        output = output.replace(
+            f"process {os.getpid()} of {os.uname().nodename}", "process P of HOST"
+        )
+        lines.append(f"$ contend {' '.join(arguments)}\n{output}exit {code}\n")
 
     yield run
     check(name_of(request.node.name), "\n".join(lines))

@@ -1,7 +1,4 @@
-"""What `contend serve` says when something is wrong, as a command and as a page, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The errors of `contend serve`, as a command and as pages."""
 
 from __future__ import annotations
 
@@ -32,31 +29,31 @@ def with_the_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("x")
     Path("runs").mkdir()
-    said = []
+    outputs = []
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        for words in (
+        for arguments in (
             ["nowhere"],
             ["file"],
             ["runs", "--port", port],
             ["runs", "--port", "99999"],
             ["runs", "--port", "-1"],
         ):
-            code = main(["serve", *words])
+            code = main(["serve", *arguments])
             captured = capsys.readouterr()
-            command = f"$ contend serve {' '.join(words)}"
+            command = f"$ contend serve {' '.join(arguments)}"
             text = f"{command}\n{captured.out}{captured.err}exit {code}\n"
-            said.append(text.replace(port, "PORT"))
-    check("serve-refused", "\n".join(said))
+            outputs.append(text.replace(port, "PORT"))
+    check("serve-refused", "\n".join(outputs))
 
 
-def asked(folder: Path, path: str, *, token: str = TOKEN, method: str = "GET") -> str:
+def page_text(folder: Path, path: str, *, token: str = TOKEN, method: str = "GET") -> str:
     """Status and words of an answer, without its markup."""
     answer = ask(folder, path, token=token, method=method)
-    words = re.sub(r"<(style|script)>.*?</\1>|<title>.*?</title>", "", answer.text, flags=re.S)
-    lines = (line.strip() for line in re.sub(r"<[^>]*>", "\n", words).splitlines())
+    text = re.sub(r"<(style|script)>.*?</\1>|<title>.*?</title>", "", answer.text, flags=re.S)
+    lines = (line.strip() for line in re.sub(r"<[^>]*>", "\n", text).splitlines())
     text = html.unescape("\n".join(filter(None, lines)))
     return f"{method} {path}\n{answer.status}\n{text}\n"
 
@@ -67,17 +64,21 @@ def test_pages_that_cannot_be_shown(tmp_path: Path) -> None:
     (folder / "damaged").mkdir()
     (folder / "damaged" / "results.sqlite").write_bytes(b"nonsense" * 200)
     shutil.copytree(first, folder / "copy")
-    said = [
-        asked(folder, "/", token="another"),
-        asked(folder, "/", method="POST"),
-        asked(folder, "/nowhere"),
-        asked(folder, "/run/none"),
-        asked(folder, "/run/.."),
-        asked(folder, "/run/damaged"),
-        asked(folder, "/compare?run=run-01"),
-        asked(folder, "/compare?run=run-01&run=none"),
-        asked(folder, "/history?experiment=nothing"),
+    outputs = [
+        page_text(folder, "/", token="another"),
+        page_text(folder, "/", method="POST"),
+        page_text(folder, "/nowhere"),
+        page_text(folder, "/run/none"),
+        page_text(folder, "/run/.."),
+        page_text(folder, "/run/damaged"),
+        page_text(folder, "/compare?run=run-01"),
+        page_text(folder, "/compare?run=run-01&run=none"),
+        page_text(folder, "/history?experiment=nothing"),
     ]
     shutil.rmtree(folder)
-    said += [asked(folder, "/"), asked(folder, "/live.json"), asked(folder, "/run/run-01")]
-    check("serve-trouble", "\n".join(said).replace(str(tmp_path), "FOLDER"))
+    outputs += [
+        page_text(folder, "/"),
+        page_text(folder, "/live.json"),
+        page_text(folder, "/run/run-01"),
+    ]
+    check("serve-trouble", "\n".join(outputs).replace(str(tmp_path), "FOLDER"))

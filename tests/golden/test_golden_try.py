@@ -1,7 +1,4 @@
-"""The files that `contend try --print` prints, and what it refuses, to the letter.
-
-A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
-"""
+"""The output of `contend try --print`, and its errors."""
 
 from __future__ import annotations
 
@@ -32,8 +29,8 @@ def transcript(
 
     def run(line: str) -> None:
         code = main(["try", *shlex.split(line)])
-        said = capsys.readouterr()
-        lines.append(f"$ contend try {line}\n{said.out}{said.err}exit {code}\n")
+        output = capsys.readouterr()
+        lines.append(f"$ contend try {line}\n{output.out}{output.err}exit {code}\n")
 
     yield run
     check(name_of(request.node.name), "\n".join(lines))

@@ -1,8 +1,8 @@
-"""How each built-in recipe says what it found, to the letter: its first level, for the better with
-its price in the other metrics, and for the worse.
+"""The sentences of each built-in recipe for its first level: better, with its price in the other
+metrics, and worse.
 
-The findings are made up: 21 % ±5 for the better from the second column on, nothing certain at the
-first; and 8 % ±2 for the worse in all of them. Read aloud what you change here.
+The findings are made up: 21 % ±5 better from the second column on, inconclusive at the first; and
+8 % ±2 worse in all of them. Read your changes aloud.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contend.report.sentence import claim_sentence
 from contend.sections.naming import naming_of
 
 
-def said_of(experiment: Experiment) -> Iterator[str]:
+def sentences_of(experiment: Experiment) -> Iterator[str]:
     roles = roles_of(experiment)
     naming = naming_of(experiment)
     columns = len(roles.column_levels)
@@ -39,5 +39,5 @@ def test_words_of_each_recipe() -> None:
     for name in recipes():
         experiment = load_experiment(name)
         if experiment.compared is not None:
-            lines += [f"{name}: {experiment.question}", *said_of(experiment), ""]
+            lines += [f"{name}: {experiment.question}", *sentences_of(experiment), ""]
     check("words", "\n".join(lines))

@@ -1,6 +1,6 @@
-"""Transcripts: what a command says, held to a committed text to the letter.
+"""Transcripts: the output of a command, compared with a committed text.
 
-One that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+CONTEND_UPDATE_GOLDEN=1 writes them again.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -19,46 +21,17 @@ from tree import (
     rust_uses,
 )
 
+PAGE = (ROOT / "docs/concepts/architecture.md").read_text(encoding="utf-8")
+
 EVERYWHERE = {"errors", "units", "files", "metrics", "__version__"}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
-    "__init__": set(),
-    "__main__": {"cli"},
-    "errors": set(),
+    **{"__init__": set(), "__main__": {"cli"}, "errors": set(), "files": {"errors"}},
     "units": {"errors"},
-    "files": set(),
-    "metrics": set(),
-    "experiment": {"host"},
-    "stats": set(),
-    "host": set(),
-    "store": {"experiment"},
-    "findings": {"experiment", "stats", "store"},
-    "why": {"experiment", "stats", "host", "store", "findings"},
-    "servers": {"experiment", "host"},
-    "load": {"experiment", "stats", "host"},
-    "data": {"experiment", "host", "servers", "load"},
-    "warm": {"experiment", "stats", "host", "servers", "load", "data", "store"},
-    "lab": {
-        *("experiment", "stats", "host", "servers", "load", "data", "store"),
-        *("warm", "findings", "why"),
-    },
-    "sections": {
-        *("experiment", "stats", "host", "servers", "load", "store", "findings", "lab"),
-        "why",
-    },
-    "report": {"experiment", "stats", "store", "findings", "why", "sections"},
-    "runs": {"experiment", "stats", "store", "findings", "sections", "report"},
-    "cli": {
-        *("experiment", "stats", "host", "servers", "load", "data", "store"),
-        *(
-            "warm",
-            "findings",
-            "why",
-            "lab",
-            "sections",
-            "report",
-            "runs",
-        ),
+    **{
+        room: set(others.split())
+        for room, others in re.findall(r"(?m)^\| `(\w+)/` \|.*\|([a-z ]*)\|$", PAGE)
+        if (PYTHON_ROOT / room).is_dir()
     },
 }
 
@@ -98,12 +71,34 @@ def test_python_rooms_follow_the_arrows() -> None:
         allowed = PYTHON_ARROWS.get(room)
         where = path.relative_to(ROOT)
         if allowed is None:
-            wrong.append(f"{where}: room {room!r} has no arrows; add it here and to the docs")
+            wrong.append(f"{where}: room {room!r} is not in the table of the architecture page")
             continue
         for line, target in python_imports(path.read_text()):
             if target != room and target not in allowed | EVERYWHERE:
                 wrong.append(f"{where}:{line}: {room} may not import {target}")
     assert not wrong, "\n".join(wrong)
+
+
+ROOMS_MAX, MODULES_MAX = 16, 3
+
+
+def test_the_rooms_are_few_and_each_says_where_to_start() -> None:
+    rooms = {path.parent.name: path for path in PYTHON_ROOT.glob("*/__init__.py")}
+    modules = {path.stem for path in PYTHON_ROOT.glob("*.py") if not path.stem.startswith("__")}
+    assert len(rooms) <= ROOMS_MAX
+    assert len(modules) <= MODULES_MAX
+    assert rooms.keys() <= PYTHON_ARROWS.keys()
+    for name, path in rooms.items():
+        says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        assert re.search(r"\bstart\b", says, re.IGNORECASE), f"{name} does not say where to start"
+
+
+WORDS_MAX = 30
+
+
+def test_the_architecture_explains_few_words() -> None:
+    table = PAGE.partition("| word | means |")[2].partition("\n\n")[0]
+    assert 1 < len(table.strip().splitlines()) - 1 <= WORDS_MAX
 
 
 def test_rust_rooms_follow_the_arrows() -> None:

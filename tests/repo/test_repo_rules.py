@@ -1,4 +1,4 @@
-"""Rules of the repository that no linter knows: banned calls, file sizes, words, versions, licences."""
+"""Rules that no linter knows: banned calls, file sizes, words, versions, licences."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ BANNED_IN_RUST = [
 ]
 
 SAME_NAMES = {"Arguments", "Keys", "Engine", "Workload", "Arrival", "Delivery"}
-"""Types of Rust whose name means more than one thing; docs/concepts/architecture.md says why."""
+"""Types of Rust whose name means more than one thing. `Arguments`: one per command. `Keys`: one per
+workload or dataset. The others: as a plan says it, and as it is built from that."""
 
 SAME_CLASSES = {"Notice"}
-"""Classes of Python likewise."""
+"""Classes of Python likewise: on the terminal during a run, and in a report."""
 
 SQL = (
     r"(?i:\b(select|insert|alter|show)\b .*\b(from|into|table|status|global)\b)"

@@ -163,7 +163,7 @@ def test_a_schema_without_conditions_and_a_dsn_without_database(
     assert main(["check", "tpcc", f"mysql://root@/?socket={server.socket}"]) == 2
     assert "names no database" in capsys.readouterr().err
     assert main(["check", "tpcc", "runs/x"]) == 2
-    assert "no such run folder" in capsys.readouterr().err
+    assert "neither a DSN nor a run folder" in capsys.readouterr().err
 
 
 SCRIPT = Path(experiment.__file__).with_name("recipes") / "tpcc.lua"

@@ -175,7 +175,7 @@ def test_a_table_that_exists_is_not_touched(mariadb: PrivateServer, fill: Fill) 
     query(mariadb, "CREATE TABLE sbtest.sbtest (a INT) ENGINE=MyISAM SELECT 7 AS a")
     run = fill(mariadb)
     assert run.returncode == 2
-    assert "exists already; nothing was touched" in run.stderr
+    assert "exists already; nothing was changed" in run.stderr
     assert last_line(run)["code"] == 1050
     assert query(mariadb, "SELECT a FROM sbtest.sbtest") == [(7,)]
 

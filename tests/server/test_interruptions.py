@@ -319,5 +319,5 @@ def test_a_load_of_contend_load_alone(
         assert counts(theirs, subject) == whole[subject.name]
     else:
         # A table that has its last comment is not to be told from one of somebody else's.
-        assert again.returncode == 2 and "exists already; nothing was touched" in again.stderr
+        assert again.returncode == 2 and "exists already; nothing was changed" in again.stderr
     assert sums(theirs) == before

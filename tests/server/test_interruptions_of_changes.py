@@ -341,7 +341,7 @@ def test_a_killed_run_is_put_back_by_another_name_of_its_server(run: Run) -> Non
     assert f"{DIRTY} (was 90)" in refused.stderr
     for name in ("localhost", "127.0.0.1"):
         told = run.lab.contend("restore", f"mysql://bench@{name}:{run.server.port}/", "--dry-run")
-        assert f"would be put back: {DIRTY} (was 90)" in told.stdout
+        assert f"would be reverted: {DIRTY} (was 90)" in told.stdout
     assert run.lab.contend("restore", run.socket).returncode == 0
     assert run.value() == 90
 

@@ -160,7 +160,7 @@ def test_its_table_is_marked_used_again_and_dropped_on_request(
     assert ("sbtest",) in theirs.sql("SHOW TABLES FROM mine")
     dropped = lab.contend("data", "drop", "--server", theirs.dsn, "--yes")
     assert dropped.returncode == 0, dropped.stderr
-    assert dropped.stdout == "sbtest is dropped.\n"
+    assert dropped.stdout == "Dropped sbtest.\n"
     assert theirs.sql("SHOW TABLES FROM mine") == [
         *(("contenders",), ("customers",), ("my_archive",))
     ]

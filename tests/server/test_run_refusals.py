@@ -84,7 +84,7 @@ def test_a_level_that_is_no_value_of_its_option(lab: Lab) -> None:
     ("arguments", "words"),
     [
         pytest.param(["segmented-key-cach"], "segmented-key-cache", id="recipe"),
-        pytest.param([], "no experiment was named", id="none"),
+        pytest.param([], "no experiment", id="none"),
         pytest.param(["nowhere.toml"], "nowhere.toml", id="file"),
         pytest.param(["tiny.toml", "--quick", "--full"], "not allowed with", id="both-sizes"),
         pytest.param(["tiny.toml", "--set", "load.mesure=1s"], "load.measure", id="set-path"),

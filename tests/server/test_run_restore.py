@@ -102,7 +102,7 @@ def test_a_number_with_a_fraction_is_put_back_and_there_is_a_report(
     assert (lab.out / "report.html").exists()
     assert lab.journals == []
     again = theirs.restore()
-    assert (again.returncode, again.stdout) == (0, "nothing is to be put back.\n")
+    assert (again.returncode, again.stdout) == (0, "nothing to revert.\n")
 
 
 def test_what_a_kill_left_is_put_back_without_a_measurement(borrowed: Borrowed) -> None:
@@ -116,14 +116,14 @@ def test_what_a_kill_left_is_put_back_without_a_measurement(borrowed: Borrowed) 
     before = lab.ended()
     told = borrowed.restore("--dry-run")
     assert told.returncode == 0
-    assert f"would be put back: {DIRTY} (was 90)" in told.stdout
+    assert f"would be reverted: {DIRTY} (was 90)" in told.stdout
     assert borrowed.value() == 80
     done = borrowed.restore()
     assert done.returncode == 0, done.stderr
     assert f"{DIRTY} = 90\n" in done.stdout
     assert borrowed.value() == 90
     assert lab.ended() == before
-    assert borrowed.restore(borrowed.dsn).stdout.startswith("nothing is to be put back on mysql:")
+    assert borrowed.restore(borrowed.dsn).stdout.startswith("nothing to revert on mysql:")
 
 
 def test_the_next_run_offers_it(borrowed: Borrowed) -> None:
@@ -138,7 +138,7 @@ def test_the_next_run_offers_it(borrowed: Borrowed) -> None:
     assert borrowed.value() == 80
     done = lab.contend(*another, "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"put back after an earlier command: {DIRTY} = 90" in done.stderr
+    assert f"reverted after an earlier command: {DIRTY} = 90" in done.stderr
     assert borrowed.value() == 90
     assert lab.journals == []
 
@@ -147,7 +147,7 @@ def test_a_warm_up_puts_it_back_first(borrowed: Borrowed) -> None:
     borrowed.is_left()
     done = borrowed.lab.contend("warm", borrowed.dsn)
     assert done.returncode == 0, done.stderr
-    assert f"put back after an earlier command: {DIRTY} = 90" in done.stderr
+    assert f"reverted after an earlier command: {DIRTY} = 90" in done.stderr
     assert borrowed.value() == 90
 
 

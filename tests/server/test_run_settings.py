@@ -86,7 +86,7 @@ def test_several_servers_are_levels(lab: Lab, mariadb_binary: ServerBinary) -> N
     assert kinds == {mariadb_binary.name: "mariadb", other: "mysql"}
     named = lab.contend("run", lab.file, "--server", lab.server)
     assert named.returncode == 2
-    assert "the experiment its own (server.use)" in named.stderr
+    assert "server.use" in named.stderr
 
 
 def test_cold_is_from_the_disk_and_full_is_not(lab: Lab) -> None:

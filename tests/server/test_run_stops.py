@@ -145,4 +145,4 @@ class TestRefused:
     def test_options_that_would_change_it(self, lab: Lab) -> None:
         refused = lab.contend("run", "--resume", lab.out, "--set", "load.measure=1s")
         assert refused.returncode == 2
-        assert "--set does not go with --resume" in refused.stderr
+        assert "--set cannot be combined with --resume" in refused.stderr

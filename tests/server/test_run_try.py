@@ -157,7 +157,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
             2,
             ["nothere", "doesn't exist", "SELECT c FROM nothere"],
         ),
-        (["sort_buffer_size=256K,4M", "--sql", "SELECT {x}"], 2, ["{x} does not say what it is"]),
+        (["sort_buffer_size=256K,4M", "--sql", "SELECT {x}"], 2, ["{x} is not defined"]),
         (
             ["sort_buffer_size=256K,4M", "--data", "import:nobodys", "--sql", "SELECT 1"],
             2,

@@ -240,7 +240,7 @@ def test_a_schema_without_tables_is_somebodys_too(
     assert len(before) == (1 if kind == "nothing" else 2)
     done = slap.ours(f"{more} --create-schema=precious")
     assert (done.code, done.out) == (2, "")
-    assert "it is there already" in done.err
+    assert "it exists already" in done.err
     assert contents(slap, "precious") == before
     slap.ask("DROP SCHEMA precious")
 

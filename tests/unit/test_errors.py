@@ -1,4 +1,4 @@
-"""Which name was meant."""
+"""The nearest known name."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ OPTIONS = (
         ("xyzzy", None),
     ],
 )
-def test_a_name_is_likened_as_a_whole(name: str, meant: str | None) -> None:
+def test_similar_names(name: str, meant: str | None) -> None:
     assert nearest(name, OPTIONS) == meant

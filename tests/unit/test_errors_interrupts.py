@@ -1,4 +1,4 @@
-"""Stops: the first ends the work, and nothing interrupts what is to be brought to its end."""
+"""Stops: the first ends the work, and shielded parts are completed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def are_watched() -> Iterator[None]:
     assert [signal.getsignal(stop) for stop in touched] == before
 
 
-def test_the_alarm_of_somebody_else_is_left_alone() -> None:
+def test_an_alarm_of_other_code_is_left_alone() -> None:
     # A limit of the test's own may be set; it is taken over and given back.
     left_s, _ = signal.setitimer(signal.ITIMER_REAL, 1000)
     try:
@@ -37,7 +37,7 @@ def test_the_alarm_of_somebody_else_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_the_first_ends_the_work_and_no_other_does(stop: signal.Signals) -> None:
+def test_only_the_first_signal_ends_the_work(stop: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(stop)
     for another in STOPS:
@@ -45,7 +45,7 @@ def test_the_first_ends_the_work_and_no_other_does(stop: signal.Signals) -> None
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_shielded_part_is_brought_to_its_end(count: int) -> None:
+def test_a_shielded_part_is_completed(count: int) -> None:
     done = []
     with pytest.raises(KeyboardInterrupt):
         with shielded():
@@ -65,7 +65,7 @@ def test_on_the_way_out_a_shield_raises_nothing_more() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_an_error_of_the_part_is_told_with_the_stop() -> None:
+def test_an_error_of_the_part_is_the_cause_of_the_stop() -> None:
     with pytest.raises(KeyboardInterrupt) as stopped, shielded():
         signal.raise_signal(signal.SIGINT)
         raise WorkError("it could not be put back")
@@ -74,7 +74,7 @@ def test_an_error_of_the_part_is_told_with_the_stop() -> None:
         raise WorkError("nobody stopped it")
 
 
-def test_who_insists_waits_for_a_limit_and_the_next_step_is_tried(
+def test_a_third_signal_limits_each_step(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(errors, "LIMIT_S", 0.05)
@@ -84,10 +84,10 @@ def test_who_insists_waits_for_a_limit_and_the_next_step_is_tried(
                 signal.raise_signal(signal.SIGINT)
             time.sleep(60)
             raise AssertionError("it was let sleep")
-    assert capfd.readouterr().err.count("cleaning up before it stops") == 1
+    assert capfd.readouterr().err.count("cleaning up") == 1
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with watched():
@@ -96,7 +96,7 @@ def test_what_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_another_thread_has_no_signals_to_be_shielded_from() -> None:
+def test_other_threads_are_not_shielded() -> None:
     done = []
 
     def part() -> None:

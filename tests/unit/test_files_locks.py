@@ -1,4 +1,4 @@
-"""Locks between processes. Two descriptors of one process are two holders to the kernel."""
+"""Locks between processes. To the kernel, two descriptors of one process are two holders."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
         assert files.is_locked(path)
 
 
-def test_who_waits_is_told_and_gets_it_when_the_holder_is_gone(tmp_path: Path) -> None:
+def test_a_waiter_gets_the_lock_when_the_holder_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     held = files.lock(path)
-    told: list[str] = []
+    events: list[str] = []
 
     def give_back() -> None:
-        told.append("waits")
+        events.append("waits")
         os.close(held)
 
     with files.locked(path, on_wait=give_back):
-        assert told == ["waits"]
+        assert events == ["waits"]
 
 
-def test_a_lock_on_a_file_that_its_holder_removed_is_taken_anew(tmp_path: Path) -> None:
+def test_a_lock_on_a_removed_file_is_taken_again(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     held = files.lock(path)
 

@@ -1,4 +1,4 @@
-"""Durations, sizes and counts: what is read, what is shown, what is refused."""
+"""Durations, sizes and counts: read, shown and refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_durations(text: str | float, seconds: float) -> None:
 @pytest.mark.parametrize(
     "text", ["5 parsecs", "", "s", "2", "2 s x", "-2s", "1e3s", True, -1, math.nan, math.inf]
 )
-def test_what_is_no_duration(text: str | float) -> None:
+def test_invalid_durations(text: str | float) -> None:
     with pytest.raises(ValueError, match=r"duration|unit of time"):
         parse_duration_s(text)
 

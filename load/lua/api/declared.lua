@@ -23,15 +23,15 @@ end
 
 local function declared(name, option)
   if type(option) ~= "table" or type(option[1]) ~= "string" then
-    error(("option '%s': a table is due that begins with a description: {\"...\", default}"):format(name), 0)
+    error(("option '%s': use a table that begins with a description: {\"...\", default}"):format(name), 0)
   end
   local default = option[2]
   local kind = option[3] or KIND_OF_DEFAULT[type(default)]
   if type(kind) ~= "number" or kind < cmdline.ARG_BOOL or kind > cmdline.ARG_FILE then
-    error(("option '%s': its type is none of sysbench.cmdline.ARG_*"):format(name), 0)
+    error(("option '%s': its type is not one of sysbench.cmdline.ARG_*"):format(name), 0)
   end
   if option[4] ~= nil and type(option[4]) ~= "function" then
-    error(("option '%s': its check is no function"):format(name), 0)
+    error(("option '%s': its check is not a function"):format(name), 0)
   end
   return { name = name, help = option[1], default = text_of(default), kind = kind }
 end
@@ -41,7 +41,7 @@ function asked.read_cmdline_options()
   if cmdline.options == nil then
     return nil
   elseif type(cmdline.options) ~= "table" then
-    error("sysbench.cmdline.options: a table is due, not a " .. type(cmdline.options), 0)
+    error("sysbench.cmdline.options: use a table, not a " .. type(cmdline.options), 0)
   end
   local names, list = {}, {}
   for name in pairs(cmdline.options) do

@@ -34,7 +34,7 @@ do
   elseif command == "on" or command == "off" or command == "flush" then
     jit[command]()
   elseif command ~= "" then
-    error(("--luajit-cmd=%s: on, off, flush or opt=... is due"):format(command), 0)
+    error(("--luajit-cmd=%s: use on, off, flush or opt=..."):format(command), 0)
   end
 end
 

@@ -20,7 +20,7 @@ sysbench.cmdline.options = {
   tables = { "Tables", 1 },
   range_size = { "Rows in the range of a range SELECT", 100 },
   point_selects = { "SELECTs by primary key in a transaction", 10 },
-  range_selects = { "Ask the range SELECTs at all", true },
+  range_selects = { "Run the range SELECTs", true },
   simple_ranges = { "Plain range SELECTs in a transaction", 1 },
   sum_ranges = { "SELECT SUM() queries in a transaction", 1 },
   order_ranges = { "SELECT ORDER BY queries in a transaction", 1 },
@@ -31,16 +31,16 @@ sysbench.cmdline.options = {
   skip_trx = { "Send the queries of an event without BEGIN and COMMIT", false },
   auto_inc = { "Let the server number new rows; off: the script does", true },
   secondary = { "Make the key on id a secondary one instead of the primary key", false },
-  create_secondary = { "Make an index on k", true },
+  create_secondary = { "Create an index on k", true },
   mysql_storage_engine = { "Storage engine of the tables", "innodb" },
-  pgsql_variant = { "Accepted for the sake of old command lines; has no effect" },
+  pgsql_variant = { "Accepted for old command lines; has no effect" },
 }
 
 local is_1_1 = sysbench.version:find("^1%.1") ~= nil
 if is_1_1 then
   sysbench.cmdline.options.create_table_options =
-    { "More options for CREATE TABLE, in its own words", "" }
-  sysbench.cmdline.options.reconnect = { "Connect anew after so many events; 0: never", 0 }
+    { "Text added to CREATE TABLE", "" }
+  sysbench.cmdline.options.reconnect = { "Reconnect after this number of events; 0: never", 0 }
 end
 
 -- Tables -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 require("oltp_common")
 
 sysbench.cmdline.options.number_of_ranges = { "Ranges in the SELECT", 10 }
-sysbench.cmdline.options.delta = { "From the first to the last key of a range", 5 }
+sysbench.cmdline.options.delta = { "Distance from the first to the last key of a range", 5 }
 
 function thread_init()
   drv = sysbench.sql.driver()

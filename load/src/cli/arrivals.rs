@@ -12,14 +12,14 @@ use crate::serve::ServiceTime;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-/// Print when the events of an open loop are due, as CSV: each event's number and its time after
-/// the begin of the load, warm-up included. With --service-us also how long the null server, told
-/// the same, takes for it.
+/// Print the due times of an open loop's events as CSV: each event's number and its time after the
+/// start of the load, warm-up included. With --service-us also its time on the null server with the
+/// same options.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The plan, a JSON file; - for standard input.
     plan: String,
-    /// Stop at this time after the begin of the load; otherwise at the end of the window.
+    /// Stop at this time after the start of the load. Default: the end of the window.
     #[arg(long, value_name = "SECONDS", value_parser = time_s)]
     until: Option<f64>,
     #[command(flatten)]
@@ -43,9 +43,7 @@ struct ArrivalsTable {
 fn schedule_of(plan: &Plan, arguments: &Arguments) -> Result<ArrivalsTable, String> {
     let load = &plan.load;
     let Arrival::Open { process, stages } = &load.arrival else {
-        return Err(
-            "load.arrival: only an open loop has a schedule; its kind is \"open\"".to_owned(),
-        );
+        return Err("load.arrival: only an open loop (kind \"open\") has a schedule".to_owned());
     };
     let curve = Curve::new(load.warmup_s, stages);
     let until_s = arguments.until.unwrap_or(load.warmup_s + load.measure_s);
@@ -80,7 +78,7 @@ impl ArrivalsTable {
 fn time_s(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(time) if (0.0..=plan_file::TIME_S_MAX).contains(&time) => Ok(time),
-        _ => Err("give seconds, from 0 to those of a year".to_owned()),
+        _ => Err("use seconds, 0 to one year".to_owned()),
     }
 }
 

@@ -35,26 +35,26 @@ fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
     let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
     if workload.tongue() != Tongue::HandlerSocket {
         return refuse(format!(
-            "asks for rows by key, and {} needs SQL; point_select, random_points and \
-             update_non_index can be asked so",
+            "needs a workload of rows by key, and {} needs SQL; use point_select, random_points \
+             or update_non_index",
             plan.workload.kind
         ));
     }
     if plan.server.database.is_none() {
-        return refuse("names the database with each table; add server.database".to_owned());
+        return refuse("needs server.database; add it".to_owned());
     }
     if !plan.nodes.is_empty()
         || plan.load.idle_connections > 0
         || plan.load.reconnect_every.is_some()
     {
         return refuse(
-            "has a connection for reading and one for writing to one server, which stay open; \
-             leave nodes, load.idle_connections and load.reconnect_every out"
+            "keeps its connections to one server open; remove nodes, load.idle_connections and \
+             load.reconnect_every"
                 .to_owned(),
         );
     }
     if !plan.server.init_sql.is_empty() {
-        return refuse("knows no statements; leave server.init_sql out".to_owned());
+        return refuse("has no statements; remove server.init_sql".to_owned());
     }
     Ok(())
 }

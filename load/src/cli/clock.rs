@@ -8,17 +8,18 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-/// Say how far the clocks of the host at ADDRESS are from ours, as one line of JSON; or be asked.
+/// Print the offset between this host's clocks and those of a second host as one line of JSON, or
+/// answer such queries.
 ///
-/// The offset is that of the shortest of all round trips, and half of what that took is the most
-/// that it can be wrong.
+/// The offset is taken from the shortest of all round trips; half of its duration is the maximum
+/// error.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Where another contend-load answers, HOST:PORT.
+    /// HOST:PORT where another contend-load answers (--answer).
     #[arg(required_unless_present = "answer")]
     address: Option<String>,
-    /// Answer whoever asks here, ADDRESS:PORT, until the end of the process. Port 0 takes a free
-    /// one, which is printed.
+    /// Answer queries at ADDRESS:PORT until the process ends. Port 0 selects a free port and prints
+    /// it.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "address")]
     answer: Option<SocketAddr>,
     /// Round trips.
@@ -47,7 +48,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
         Err(error) => {
             let failure = Failure::with_hint(
                 format!("the clock at {address} does not answer: {error}"),
-                "a firewall may stand between the two hosts",
+                "check for a firewall between the two hosts",
             );
             output::outcome(&Outcome::Error(failure.clone()))?;
             return Err(failure.into());

@@ -14,33 +14,32 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Say how much all CPUs do at once, in what one of them does alone, as one line of JSON.
+/// Measure the combined speed of all CPUs as a multiple of one CPU's, and print one line of JSON.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// So often, each time first one CPU alone and then all of them.
+    /// Rounds: in each, first one CPU alone, then all of them.
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Each of the two for so long.
+    /// Duration of each of the two.
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     milliseconds: u64,
-    /// Say instead how far apart they are: for each pair, the time for a line of cache to go over
-    /// and to come back, and the time until a thread that is woken runs. A pair takes less than
-    /// 10 ms.
+    /// Measure instead the distance between CPUs. For each pair: the round trip of a cache line,
+    /// and the time until a woken thread runs. A pair takes less than 10 ms.
     #[arg(long, conflicts_with_all = ["rounds", "milliseconds"])]
     state: bool,
-    /// Say instead what the kernel's calls cost: a call, waking a thread of a busy CPU and of one
-    /// that has been idle, passing a CPU from a thread to another. It takes some tenths of a second.
+    /// Measure instead the cost of kernel calls: a call, waking a thread of a busy CPU and of an
+    /// idle one, and switching between two threads of a CPU. Takes some tenths of a second.
     #[arg(long, conflicts_with_all = ["rounds", "milliseconds", "state"])]
     calls: bool,
-    /// Say instead how far the memory of each node is: for each pair of nodes, what a load takes
-    /// by a CPU of one from the memory of the other, and what all its CPUs read in a second. A host
-    /// of two nodes takes about a second; at most 1 GiB of memory is used at a time.
+    /// Measure instead the distance of memory. For each pair of nodes: a load by a CPU of one from
+    /// the memory of the other, and the bytes read per second by all its CPUs. A host with two
+    /// nodes takes about a second; at most 1 GiB of memory is used at a time.
     #[arg(long, conflicts_with_all = ["rounds", "milliseconds", "state", "calls"])]
     nodes: bool,
-    /// At most so many pairs, always the same ones.
+    /// Maximum number of pairs, always the same ones.
     #[arg(long, value_name = "N", default_value_t = 15, requires = "state", value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
-    /// Measure too what a load from memory takes. This empties the caches.
+    /// Measure also the time of a load from memory. This empties the caches.
     #[arg(long, requires = "state")]
     memory: bool,
 }
@@ -115,7 +114,7 @@ fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let sample = Sample::new(&cpus, arguments.pairs as usize);
     if sample.of == 0 {
-        output::remark("contend-load: cpus: this process may use one CPU, which is no pair");
+        output::remark("contend-load: cpus: two CPUs are needed; this process may use only one");
     }
     let mut pairs = Vec::with_capacity(sample.pairs.len());
     for pair in sample.pairs {

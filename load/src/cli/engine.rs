@@ -9,10 +9,10 @@ use crate::run::of_plan::workers_of;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Say which engine a run of a plan gets on this host, as one line of JSON.
+/// Print the engine that a run of a plan gets on this host as one line of JSON.
 ///
-/// Nothing reaches a server. Who makes runs of different numbers of connections to compare them
-/// asks once, for the largest, and names the answer in all of their plans.
+/// No server is contacted. To compare runs with different numbers of connections, query the engine
+/// once, for the largest number, and set it in all plans.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The plan, a JSON file; - for standard input.

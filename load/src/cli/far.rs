@@ -11,27 +11,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Stand before a server as a network would: what passes takes half of the round trip each way.
+/// Delay traffic to a server like a network: half of the round trip each way.
 ///
-/// Order and bytes stay as they are. Prints {"type": "listening", …} when clients can come, and
-/// {"type": "passed", …} at the end: connections, bytes, CPU time, and by how much later than due
-/// bytes left the line.
+/// Order and bytes are unchanged. Prints {"type": "listening", …} when clients can connect, and
+/// {"type": "passed", …} at the end: connections, bytes, CPU time, and the lateness of bytes that
+/// left after they were due.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The round trip that the line stands for: a time with its unit, such as 200us or 1.5ms; 0
-    /// passes the line without delay.
+    /// Simulated round trip, with its unit, such as 200us or 1.5ms; 0 adds no delay.
     #[arg(long, value_name = "TIME", value_parser = round_trip_ns)]
     round_trip: u64,
-    /// Where clients connect: the path of a Unix socket, or a port of 127.0.0.1 (0 takes a free
-    /// one, which is printed).
+    /// Where clients connect: the path of a Unix socket, or a port of 127.0.0.1 (0 selects a free
+    /// port and prints it).
     #[arg(long, value_name = "PATH|PORT", value_parser = listen)]
     listen: Listen,
-    /// Threads that pass bytes on; otherwise one for every second CPU. A thread without traffic
-    /// takes no CPU time.
+    /// Threads that forward bytes. Default: one for every second CPU. A thread without traffic uses
+    /// no CPU time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Print what passed since the last report for each line of standard input, and end with its
-    /// end.
+    /// Print the traffic since the last report for each line of standard input; exit when standard
+    /// input ends.
     #[arg(long)]
     on_request: bool,
     /// The server: the path of its Unix socket, or HOST:PORT.
@@ -90,7 +89,7 @@ fn in_json(report: &LineReport) -> Value {
 
 /// A time with its unit, in nanoseconds; 0 needs none.
 fn round_trip_ns(text: &str) -> Result<u64, String> {
-    let refused = || "give a time with its unit, from 0 to 60s, such as 200us or 1.5ms".to_owned();
+    let refused = || "use a time with its unit, 0 to 60s, such as 200us or 1.5ms".to_owned();
     let text = text.trim();
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(unit_at.unwrap_or(text.len()));
@@ -115,7 +114,7 @@ fn listen(text: &str) -> Result<Listen, String> {
     }
     let port = text.strip_prefix("127.0.0.1:").unwrap_or(text);
     port.parse().map(Listen::Port).map_err(|_| {
-        "give the path of a socket, with a slash in it, or a port of 127.0.0.1".to_owned()
+        "use the path of a socket, with a slash in it, or a port of 127.0.0.1".to_owned()
     })
 }
 
@@ -125,9 +124,9 @@ fn address(text: &str) -> Result<Address, String> {
     }
     let parts = text.rsplit_once(':');
     let Some((host, Ok(port))) = parts.map(|(host, port)| (host, port.parse())) else {
-        return Err("give the path of a socket, with a slash in it, or HOST:PORT".to_owned());
+        return Err("use the path of a socket, with a slash in it, or HOST:PORT".to_owned());
     };
-    Address::of_host(host, port).map_err(|error| format!("the host {host} is not known: {error}"))
+    Address::of_host(host, port).map_err(|error| format!("unknown host {host}: {error}"))
 }
 
 #[cfg(test)]

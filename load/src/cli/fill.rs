@@ -31,12 +31,12 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 use way_in::WayIn;
 
-/// Make the tables of a schema and fill them with rows of a seed. A table that exists is never
-/// touched, unless its comment says that contend-load left it half filled; of a schema of several
-/// tables, the same command goes on with a load that was broken off.
+/// Make the tables of a schema and fill them with rows of a seed. An existing table is never
+/// changed, unless its comment says that contend-load left it half filled. For a schema of several
+/// tables, the same command resumes an interrupted load.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The server's Unix socket; then host and port are not used.
+    /// The server's Unix socket; host and port are then not used.
     #[arg(long, value_name = "PATH", required_unless_present = "host")]
     socket: Option<PathBuf>,
     #[arg(long)]
@@ -51,50 +51,50 @@ pub struct Arguments {
     /// Default: named after the schema.
     #[arg(long)]
     database: Option<String>,
-    /// Make the database if it is not there.
+    /// Create the database if it does not exist.
     #[arg(long)]
     create_database: bool,
-    /// The name of sbtest's table; with --tables its beginning, to which a number is added.
+    /// Name of sbtest's table; with --tables the prefix, to which a number is added.
     #[arg(long)]
     table: Option<String>,
-    /// Fill so many tables of sbtest, named with a number from 1.
+    /// Number of tables of sbtest, numbered from 1.
     #[arg(long, value_name = "N")]
     tables: Option<u32>,
-    /// Tables that are filled at the same time. Default: one for each CPU.
+    /// Tables filled at the same time. Default: one per CPU.
     #[arg(long, value_name = "N")]
     sessions: Option<u32>,
     /// Which tables.
     #[arg(long, default_value = "sbtest", value_parser = schema_names())]
     schema: String,
-    /// A key of the schema's own, as often as there are keys.
+    /// An option of the schema itself; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = own_key)]
     with: Vec<(String, Value)>,
-    /// MyISAM, Aria, InnoDB, RocksDB, or another that the server has.
+    /// MyISAM, Aria, InnoDB, RocksDB, or a different one that the server has.
     #[arg(long, default_value = "InnoDB")]
     engine: String,
-    /// Rows of each table of sbtest; employees (300,024 if nothing is said).
+    /// Rows of each table of sbtest or test_data; number of employees (default 300024).
     #[arg(long, value_name = "N")]
     rows: Option<u64>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What k holds: the row's own number, or a random one.
+    /// Value of column k: the row's own number, or a random one.
     #[arg(long, value_enum, default_value_t = FillKey::RowNumber)]
     k: FillKey,
-    /// Put at the end of the CREATE TABLE.
+    /// Text added at the end of CREATE TABLE.
     #[arg(long, value_name = "TEXT", default_value = "")]
     table_options: String,
-    /// A word for the comment of each table when all its rows were counted: `contend:WORD`, and
-    /// the table's name. Without it the comment is that of --table-options.
+    /// Comment of each table once all its rows were counted: `contend:WORD` and the table's name.
+    /// Default: the comment of --table-options.
     #[arg(long, value_name = "WORD", value_parser = mark::key)]
     mark: Option<String>,
-    /// What to do where a table exists already: refuse is the only answer.
+    /// What to do if a table exists: refuse is the only choice.
     #[arg(long, value_enum, default_value_t = IfExists::Refuse)]
     if_exists: IfExists,
-    /// A folder of this host that the server can read: rows go through a named pipe in it, which
-    /// is faster for MyISAM. Without it they go over the connection.
+    /// A folder of this host that the server can read. Rows then go through a named pipe in it,
+    /// which is faster for MyISAM. Default: rows go over the connection.
     #[arg(long, value_name = "FOLDER")]
     pipe_dir: Option<PathBuf>,
-    /// Progress for people on a terminal, or as JSON lines, or none.
+    /// Progress on a terminal (auto), as JSON lines, or none.
     #[arg(long, value_enum, default_value_t = FillOutcomes::Auto)]
     progress: FillOutcomes,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
@@ -112,7 +112,7 @@ fn schema_names() -> PossibleValuesParser {
 
 /// `KEY=VALUE`; a value that is not valid JSON is text.
 fn own_key(text: &str) -> Result<(String, Value), String> {
-    let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("use KEY=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok((key.to_owned(), value))
 }
@@ -144,7 +144,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
 fn target_of(arguments: &Arguments) -> Result<Target, String> {
     let timeout = arguments.connect_timeout_s;
     if !(timeout > 0.0 && timeout < 86_400.0) {
-        return Err("--connect-timeout-s: give seconds, more than 0".to_owned());
+        return Err("--connect-timeout-s: use a number of seconds above 0".to_owned());
     }
     let server: Server = serde_json::from_value(serde_json::json!({
         "socket": arguments.socket,
@@ -175,7 +175,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
 
 fn entry_of(arguments: &Arguments) -> Result<&'static DatasetEntry, String> {
     let entry = registry::named(&arguments.schema);
-    entry.ok_or_else(|| format!("--schema: there is no schema {:?}", arguments.schema))
+    entry.ok_or_else(|| format!("--schema: unknown schema {:?}", arguments.schema))
 }
 
 fn database_of(arguments: &Arguments) -> Result<String, String> {
@@ -188,7 +188,7 @@ fn dataset_of(arguments: &Arguments) -> Result<Dataset, String> {
     let mut keys = Map::new();
     for (key, value) in &arguments.with {
         if keys.insert(key.clone(), value.clone()).is_some() {
-            return Err(format!("--with: {key} is given twice"));
+            return Err(format!("--with: {key} is set twice"));
         }
     }
     let wish = Wish {

@@ -1,4 +1,4 @@
-//! `contend-load merge`: the outcome of a run that several hosts shared, of the lines of its parts.
+//! `contend-load merge`: the outcome of a run of several hosts, from the lines of its parts.
 
 use super::output::Undone;
 use super::part::job_of_share;
@@ -14,11 +14,11 @@ use serde_json::Value;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-/// Add up the parts of a run that several hosts shared, and write its outcome.
+/// Combine the parts of a run shared by several hosts, and write its outcome.
 ///
-/// The first line of standard input is {"plan": PLAN, "hosts": [NAME, ...]}. Each further one is the
-/// number of a host, a tab, and a line that `part` wrote there; or {"type": "lost", "why": TEXT}; or
-/// {"type": "clock", "before": OFFSET, "after": OFFSET}, an OFFSET as `clock` prints it.
+/// The first line of standard input is {"plan": PLAN, "hosts": [NAME, ...]}. Each further line has
+/// the number of a host, a tab, and a line that `part` wrote there, or {"type": "lost", "why":
+/// TEXT}, or {"type": "clock", "before": OFFSET, "after": OFFSET} with OFFSETs printed by `clock`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {}
 
@@ -75,7 +75,7 @@ pub fn main(_: &Arguments) -> Result<ExitCode, Undone> {
         let (host, told) = line
             .split_once('\t')
             .and_then(|(host, told)| Some((host.parse().ok()?, told)))
-            .ok_or_else(|| "a line has no number of a host before it".to_owned())?;
+            .ok_or_else(|| "a line does not begin with the number of a host".to_owned())?;
         merge.take(host, told)?;
     }
     merge.end()
@@ -104,7 +104,7 @@ impl Merge {
         let hosts: Vec<_> = hosts.collect();
         if hosts.len() != plan.load.hosts as usize {
             return Err(format!(
-                "there are {} hosts, and load.hosts is {}",
+                "{} hosts are listed, but load.hosts is {}",
                 hosts.len(),
                 plan.load.hosts
             ));
@@ -122,11 +122,11 @@ impl Merge {
     }
 
     fn take(&mut self, host: usize, line: &str) -> Result<(), String> {
-        let wrong = |error: serde_json::Error| format!("a line of host {host}: {error}");
+        let wrong = |error: serde_json::Error| format!("line of host {host}: {error}");
         let LineKind { r#type } = serde_json::from_str(line).map_err(wrong)?;
         let hosts = self.hosts.len();
         let told = self.hosts.get_mut(host);
-        let told = told.ok_or_else(|| format!("host {host} is none of the {hosts}"))?;
+        let told = told.ok_or_else(|| format!("host {host} does not exist; there are {hosts}"))?;
         match r#type.as_str() {
             "hello" => told.hello = Some(serde_json::from_str(line).map_err(wrong)?),
             "phase" => {
@@ -166,9 +166,7 @@ impl Merge {
             }
             "clock" => told.clock = Some(serde_json::from_str(line).map_err(wrong)?),
             other => {
-                return Err(format!(
-                    "a line of host {host} is of the unknown type {other}"
-                ));
+                return Err(format!("line of host {host}: unknown type {other}"));
             }
         }
         self.tell_hello();
@@ -234,10 +232,10 @@ impl Merge {
         failed.or_else(|| {
             // The others were stopped then.
             let first = self.hosts.iter().find_map(lost);
-            let words = first.unwrap_or_else(|| "not every host told its result".to_owned());
+            let words = first.unwrap_or_else(|| "not every host sent its result".to_owned());
             Some(Failure::with_hint(
                 words,
-                "load.host_lost = \"go_on\" goes on with the others",
+                "set load.host_lost = \"go_on\" to continue with the others",
             ))
         })
     }
@@ -249,7 +247,7 @@ impl Merge {
                 let failed = host.failure.as_ref().map(|failure| failure.message.clone());
                 let why = host.lost.clone().or(failed);
                 HostFigures {
-                    lost: why.or_else(|| Some("it ended without a result".to_owned())),
+                    lost: why.or_else(|| Some("it exited without a result".to_owned())),
                     ..HostFigures::default()
                 }
             });

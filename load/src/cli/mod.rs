@@ -1,8 +1,7 @@
-//! CliCommand lines: parse, call one function, print, exit.
+//! Command lines: parse, call one function, print, exit.
 //!
-//! Exit codes: 0 done, 1 the work failed, 2 the request was wrong. Results go to standard
-//! output, words for people to standard error. A subcommand is one file and one line in
-//! [`CliCommand`].
+//! Exit codes: 0 done, 1 the work failed, 2 the request was wrong. Results go to standard output,
+//! messages to standard error. A subcommand is one file and one line in [`CliCommand`].
 
 mod arrivals;
 mod asks;
@@ -41,7 +40,7 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "contend-load", version, propagate_version = true)]
 struct Arguments {
-    /// End when the parent process, whose number this is, ends in whatever way.
+    /// End when the parent process, which has this number, ends for any reason.
     #[arg(long, value_name = "PID")]
     die_with: Option<u32>,
     #[command(subcommand)]
@@ -58,10 +57,10 @@ enum CliCommand {
     Fill(Box<fill::Arguments>),
     Merge(merge::Arguments),
     ModelRun(Box<model_run::Arguments>),
-    /// Run a mysqlslap command line: options, option files and output as of mysqlslap.
+    /// Run a mysqlslap command line, with its options, option files and output.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Mysqlslap {
-        /// What would follow `mysqlslap`.
+        /// Arguments of mysqlslap.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -71,10 +70,10 @@ enum CliCommand {
     Run(run::Arguments),
     Schema(schema::Arguments),
     Script(script::Arguments),
-    /// Run a sysbench command line: scripts, options and output as of sysbench.
+    /// Run a sysbench command line, with its scripts, options and output.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench {
-        /// What would follow `sysbench`.
+        /// Arguments of sysbench.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -134,7 +133,7 @@ fn of_link(names: &[&str]) -> Option<(String, Vec<String>)> {
     is_one.then(|| (program.to_string_lossy().into_owned(), words(arguments)))
 }
 
-/// The arguments as text: bytes that are not text are shown as such.
+/// The arguments as text; bytes that are not UTF-8 become U+FFFD.
 fn words(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let text = |word: OsString| word.to_string_lossy().into_owned();
     arguments.into_iter().map(text).collect()

@@ -19,31 +19,31 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Run the model server and its clients in virtual time, on any number of CPUs: the same cache,
-/// locks and queries, with costs that are given instead of clocks and threads.
+/// locks and queries, with given costs instead of clocks and threads.
 ///
-/// Prints one line of JSON, which is the same each time for the same words and the same seed. At
-/// one connection a query takes the sum of its demands and two wake-ups, on a single CPU two
-/// switches besides; with more of them no more is answered a second than CPUs / CPU time of a query,
-/// nor than 1 / (visits of a query x time held) of a lock.
+/// Prints one line of JSON, always the same for the same arguments and seed. At one connection a
+/// query takes the sum of its demands and two wake-ups, on a single CPU also two switches. With
+/// more connections, queries per second are at most CPUs / CPU time of a query, and at most 1 /
+/// (visits of a query x hold time) of any lock.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// CPUs, shared by the server and its client.
     #[arg(long, value_name = "N", default_value_t = 2)]
     cpus: u32,
-    /// Each asks again as soon as it is answered.
+    /// Connections; each sends the next query as soon as it is answered.
     #[arg(long, value_name = "N", default_value_t = 8)]
     connections: u32,
-    /// Threads of the client; otherwise one a CPU, as long as each has a connection. With one for
-    /// each CPU each stays on its own, as contend-load's do.
+    /// Threads of the client. Default: one per CPU, if each has a connection. With one per CPU each
+    /// stays on its own, like contend-load's.
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Rows of the table.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     rows: u32,
-    /// Keys of a query, drawn as the workload random_points draws them.
+    /// Keys per query, drawn like those of the workload random_points.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     points: u32,
-    /// How they are drawn: special, uniform, gaussian, pareto or zipfian, each with the usual
+    /// Distribution of keys: special, uniform, gaussian, pareto or zipfian, each with the usual
     /// parameters.
     #[arg(long, value_name = "KIND", default_value = "special", value_parser = distribution)]
     distribution: Distribution,
@@ -52,7 +52,7 @@ pub struct Arguments {
     /// The server's key_cache_segments: 0 or 1 to 64.
     #[arg(long, value_name = "N", default_value_t = 0)]
     segments: u32,
-    /// The server's key_buffer_size; K, M and G are understood.
+    /// The server's key_buffer_size, with K, M or G.
     #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = bytes)]
     key_buffer_size: u64,
     /// The server's key_cache_division_limit, percent.
@@ -61,8 +61,8 @@ pub struct Arguments {
     /// The server's key_cache_age_threshold, percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 300, value_parser = clap::value_parser!(u32).range(100..))]
     age_threshold: u32,
-    /// Descriptor of the index file, which decides with the page's number which segment has it.
-    /// Several, parted by commas: as many tables of so many rows, of which a query asks one, drawn
+    /// Descriptor of the index file; with the page's number it selects a page's segment. Several,
+    /// separated by commas: one table of --rows rows for each, and each query reads one, drawn
     /// uniformly.
     #[arg(
         long = "descriptor",
@@ -71,23 +71,23 @@ pub struct Arguments {
         value_delimiter = ','
     )]
     descriptors: Vec<u32>,
-    /// Who gets a lock that becomes free: whoever comes first, or who has waited longest.
+    /// Which thread gets a released lock: the first to arrive, or the one that has waited longest.
     #[arg(long, value_enum, default_value_t = LockWord::Barging)]
     lock: LockWord,
-    /// Pauses before a thread that waits for a lock sleeps, at most; 0: it sleeps at once.
+    /// Maximum number of spins before a thread waiting for a lock sleeps; 0: it sleeps at once.
     #[arg(long, value_name = "N", default_value_t = 100)]
     spins: u32,
-    /// A JSON file with what the host and the acts cost: {"host": {…}, "demands": {…}}, of which
-    /// all may be left out. The output has all of them.
+    /// A JSON file with the costs of host and operations: {"host": {…}, "demands": {…}}. All keys
+    /// are optional; the output has all of them.
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// Virtual time that is measured.
+    /// Measured virtual time.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Virtual time before that.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     warmup: f64,
-    /// Say too what CPU time the run took, which is not the same each time.
+    /// Print also the CPU time of this run, which differs each time.
     #[arg(long)]
     speed: bool,
 }
@@ -198,11 +198,11 @@ fn in_json(
 
 fn distribution(kind: &str) -> Result<Distribution, String> {
     Distribution::usual(kind)
-        .ok_or_else(|| "give special, uniform, gaussian, pareto or zipfian".to_owned())
+        .ok_or_else(|| "use special, uniform, gaussian, pareto or zipfian".to_owned())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
-    in_bytes(text).ok_or_else(|| "give bytes, such as 8388608, 8192K or 8M".to_owned())
+    in_bytes(text).ok_or_else(|| "use a number of bytes, such as 8388608, 8192K or 8M".to_owned())
 }
 
 /// An hour of virtual time takes long enough.
@@ -211,7 +211,7 @@ const SECONDS_MAX: f64 = 3_600.0;
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(time) if (0.0..=SECONDS_MAX).contains(&time) => Ok(time),
-        _ => Err("give seconds, from 0 to 3600".to_owned()),
+        _ => Err("use seconds, 0 to 3600".to_owned()),
     }
 }
 

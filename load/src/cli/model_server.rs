@@ -1,4 +1,4 @@
-//! `contend-load model-server`: a server whose truth is known.
+//! `contend-load model-server`: a server with known true effects.
 
 use super::output::{self, Undone};
 use crate::reactor::signals::Signals;
@@ -11,20 +11,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Serve the segmented key cache study's table with real threads and real locks until a signal
-/// comes. Anybody is let in.
+/// Serve the table of the segmented key cache study with real threads and locks until a signal
+/// arrives. Any user may log in.
 ///
-/// The server computes the rows of `sbtest` from a seed, walks an index of 1 KiB pages as MyISAM
-/// does, and reads its pages through a key cache with one lock or with 1 to 64 segments. It
-/// understands the statements of the study and says of any other what it is. Prints
-/// {"type": "listening", …} when clients can come and {"type": "served", …} at the end.
+/// The server computes the rows of `sbtest` from a seed, walks an index of 1 KiB pages like MyISAM,
+/// and reads its pages through a key cache with one lock or with 1 to 64 segments. It understands
+/// the statements of the study and refuses all others with an explanation. Prints {"type":
+/// "listening", …} when clients can connect and {"type": "served", …} at the end.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = TRUTH)]
 pub struct Arguments {
     /// Listen on this Unix socket.
     #[arg(long, value_name = "PATH", required_unless_present = "port")]
     socket: Option<PathBuf>,
-    /// Listen on this port of 127.0.0.1; 0 takes a free one, which is printed.
+    /// Listen on this port of 127.0.0.1; 0 selects a free port and prints it.
     #[arg(long)]
     port: Option<u16>,
     /// Rows of the table.
@@ -34,21 +34,21 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX)
     )]
     rows: u32,
-    /// The seed of the rows: they are those that `contend-load fill` makes of it.
+    /// Seed of the rows: they are those that `contend-load fill` makes from it.
     #[arg(long, default_value_t = 303)]
     seed: u64,
-    /// Where rows are read from: `memory` makes each when it is read; a folder has them in a file,
-    /// which is written if it is not there and kept for the next time.
+    /// Where rows are read from: `memory` computes each one; a folder has them in a file, which is
+    /// written if it does not exist and kept.
     #[arg(long, value_name = "memory|FOLDER", default_value = "memory")]
     rows_in: PathBuf,
-    /// Begin with this value of a server variable, such as key_buffer_size=512M.
+    /// Initial value of a server variable, such as key_buffer_size=512M.
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = pair)]
     variables: Vec<(String, String)>,
-    /// Turn a knob: see below.
+    /// Set a knob: see below.
     #[arg(long = "knob", value_name = "NAME=VALUE", value_parser = pair)]
     knobs: Vec<(String, String)>,
-    /// Append what was counted to this file: a line of JSON at the end, at each SIGUSR1, and before
-    /// the key cache is made anew.
+    /// Append the counts to this file: a line of JSON at the end, at each SIGUSR1, and before the
+    /// key cache is rebuilt.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| "write it as NAME=VALUE".to_owned())?;
+        .ok_or_else(|| "use NAME=VALUE".to_owned())?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

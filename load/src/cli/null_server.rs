@@ -13,25 +13,25 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Serve canned answers over the server's protocol until a signal comes. Anybody is let in.
+/// Serve canned answers over the server's protocol until a signal arrives. Any user may log in.
 ///
-/// Prints {"type": "listening", …} when clients can come and {"type": "served", …} at the end.
+/// Prints {"type": "listening", …} when clients can connect and {"type": "served", …} at the end.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Listen on this Unix socket.
     #[arg(long, value_name = "PATH", required_unless_present = "port")]
     socket: Option<PathBuf>,
-    /// Listen on this port of 127.0.0.1; 0 takes a free one, which is printed.
+    /// Listen on this port of 127.0.0.1; 0 selects a free port and prints it.
     #[arg(long)]
     port: Option<u16>,
-    /// Worker threads; otherwise one for every second CPU, as the client has the others.
+    /// Worker threads. Default: one for every second CPU, because the client uses the others.
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
     #[command(flatten)]
     time: service_time::ServiceArguments,
-    /// Serve at most so many queries at a time, in the order of receipt; the rest queue. What a
-    /// query takes is then drawn from the seed and the query's number: the first value of its
-    /// statement if that is a whole number, else how many came before it.
+    /// Maximum number of queries served at a time, in the order of receipt; the rest queue. A
+    /// query's time is then drawn from the seed and the query's number: the first value of its
+    /// statement if that is a whole number, else the number of queries before it.
     #[arg(
         long,
         value_name = "N",
@@ -40,8 +40,9 @@ pub struct Arguments {
         conflicts_with_all = ["threads", "stall_every_s"]
     )]
     servers: Option<u32>,
-    /// Serve a query as if it had come when the last answer on its connection was due, if it
-    /// comes at most so much later: the way to the client and back then costs no speed.
+    /// If a query arrives at most this much later than the previous answer on its connection was
+    /// due, serve it as if it had arrived then. The way to the client and back then costs no
+    /// throughput.
     #[arg(
         long,
         value_name = "MICROSECONDS",
@@ -49,10 +50,10 @@ pub struct Arguments {
         requires = "servers"
     )]
     turnaround_us: Option<f64>,
-    /// Let all answers stand still every so often.
+    /// Stall all answers at this interval.
     #[arg(long, value_name = "SECONDS", requires = "stall_ms")]
     stall_every_s: Option<f64>,
-    /// Let them stand still for so long.
+    /// Length of a stall.
     #[arg(long, value_name = "MILLISECONDS", requires = "stall_every_s")]
     stall_ms: Option<f64>,
 }
@@ -93,11 +94,11 @@ fn service_of(arguments: &Arguments) -> Result<Service, String> {
     ];
     for (name, time) in times {
         if !time.is_none_or(is_time) {
-            return Err(format!("{name}: give a time, 0 or more"));
+            return Err(format!("{name}: use a time of 0 or more"));
         }
     }
     if arguments.servers.is_some() && arguments.time.time() == ServiceTime::None {
-        return Err("--service-us: with --servers it is more than 0".to_owned());
+        return Err("--service-us: with --servers it must be above 0".to_owned());
     }
     let stalls = arguments.stall_every_s.zip(arguments.stall_ms);
     Ok(Service {

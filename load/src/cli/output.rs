@@ -148,11 +148,11 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
 pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
     let overflow = Failure::with_hint(
         format!("the script {scripts} failed: {STACK_OVERFLOW}"),
-        "see which of its callbacks call themselves",
+        "check which of its callbacks call themselves",
     );
     let bad_address = Failure::with_hint(
-        format!("the script {scripts} failed: it used an address that is none"),
-        "see what it does by the FFI and by modules in C; if it uses neither, please report it",
+        format!("the script {scripts} failed: it used an invalid address"),
+        "check its use of the FFI and of C modules; if it uses neither, report it",
     );
     let lines = |failure: Failure| -> io::Result<Vec<(RawFd, Vec<u8>)>> {
         let said = format!("contend-load: {}\n", in_words(&failure));

@@ -16,14 +16,14 @@ use serde::Serialize;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-/// Ask one host's part of a plan with load.hosts, and write what `merge` adds up.
+/// Run one host's part of a plan with load.hosts, and write the input of `merge`.
 ///
 /// The first line of standard input is the plan, as JSON without line breaks. When all connections
-/// are there ("hello"), a line "begin NANOSECONDS" says when the load begins on this host's steady
-/// clock (see `clock`). The end of standard input ends the run.
+/// are open ("hello"), the line "begin NANOSECONDS" sets the start of the load on this host's
+/// steady clock (see `clock`). The end of standard input ends the run.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Which of the hosts this is, from 0.
+    /// Number of this host, from 0.
     #[arg(long, value_name = "NUMBER")]
     host: u32,
 }
@@ -82,9 +82,7 @@ fn job_of_input(host: u32) -> Result<Job, String> {
     let mut plan = plan_file::parse(&line)?;
     let hosts = plan.load.hosts;
     if host >= hosts {
-        return Err(format!(
-            "--host: {host} is none of the {hosts} of load.hosts"
-        ));
+        return Err(format!("--host: {host} is not below load.hosts, {hosts}"));
     }
     plan.make_paths_absolute()
         .map_err(|error| error.to_string())?;

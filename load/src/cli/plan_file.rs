@@ -40,8 +40,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     let Version { version } = serde_json::from_str(text).map_err(wrong)?;
     if version != PLAN_VERSION {
         return Err(format!(
-            "the plan has version {version}, this program reads version {PLAN_VERSION}: use the \
-             contend-load that came with the contend that wrote it"
+            "the plan has version {version}, but this program reads version {PLAN_VERSION}; use \
+             the contend-load installed with the contend that wrote the plan"
         ));
     }
     let mut plan: Plan = serde_json::from_str(text).map_err(wrong)?;
@@ -101,7 +101,7 @@ fn check_members<'p>(
             return Err(format!("{path}.name: it is empty"));
         }
         if names.contains(&name) {
-            return Err(format!("{path}.name: there is {what} {name:?} before"));
+            return Err(format!("{path}.name: {what} named {name:?} exists already"));
         }
         names.push(name);
         if let Some(server) = server {
@@ -113,10 +113,10 @@ fn check_members<'p>(
 
 fn check_server(server: &Server) -> Result<(), String> {
     if server.socket.is_none() && server.host.as_deref().unwrap_or_default().is_empty() {
-        return Err("server: name a socket or a host".to_owned());
+        return Err("server: set socket or host".to_owned());
     }
     if server.port == 0 {
-        return Err("server.port: 0 is no port to connect to".to_owned());
+        return Err("server.port: 0 is not a port".to_owned());
     }
     time("server.connect_timeout_s", server.connect_timeout_s, 0.001)
 }
@@ -276,7 +276,7 @@ mod tests {
             "kind": "write_only", "rows": 9,
             "index_updates": 0, "non_index_updates": 0, "delete_inserts": 0,
         });
-        assert!(with(nothing).unwrap_err().contains("asks nothing"));
+        assert!(with(nothing).unwrap_err().contains("raise one"));
         let error = with(json!({"kind": "update_index", "rows": 9, "points": 3})).unwrap_err();
         assert!(error.contains("points"), "{error}");
         let error = with(json!({"kind": "bulk_insert", "rows": 9, "batch": 100_000}));
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_server_must_be_named() {
         let error = refusal("/server/socket", json!(null));
-        assert!(error.contains("socket or a host"), "{error}");
+        assert!(error.contains("socket or host"), "{error}");
     }
 
     proptest! {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Run one plan and write what it measured as JSON lines.
+/// Run one plan and write its measurements as JSON lines.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The plan, a JSON file; - for standard input.
@@ -30,8 +30,8 @@ pub struct Arguments {
     /// Write every interval's histograms to this file, in HdrHistogram's log format.
     #[arg(long, value_name = "FILE")]
     hdr_log: Option<PathBuf>,
-    /// Measure nothing: replay the first events of the seed (1000 if not said) on one connection
-    /// and check every answer. What the events write stays written.
+    /// Do not measure: replay the first events of the seed (default 1000) on one connection and
+    /// check every answer. Written rows are kept.
     #[arg(
         long,
         value_name = "EVENTS",
@@ -41,7 +41,7 @@ pub struct Arguments {
         conflicts_with = "hdr_log"
     )]
     validate: Option<u64>,
-    /// Only check the plan, as far as that needs no server. Prints nothing if it is fine.
+    /// Only check the plan, as far as possible without a server. Prints nothing if it is valid.
     #[arg(long, conflicts_with_all = ["hdr_log", "validate"])]
     check: bool,
 }
@@ -65,7 +65,7 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let measures = !arguments.check && arguments.validate.is_none();
     if measures && plan.load.hosts > 1 {
         return Err(format!(
-            "load.hosts: this is one host of {}; each asks its part with `contend-load part`",
+            "load.hosts: the plan is shared by {} hosts; run each part with `contend-load part`",
             plan.load.hosts
         ));
     }
@@ -92,7 +92,8 @@ fn asked(plan: &mut Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
     if let Some(spec) = told.script() {
         if plan.load.protocol == Protocol::HandlerSocket {
             return Err(
-                "load.protocol: a script speaks SQL, and \"handler_socket\" does not".to_owned(),
+                "load.protocol: \"handler_socket\" cannot be used by a script, which needs SQL"
+                    .to_owned(),
             );
         }
         let run = scripts.read(plan, spec)?;
@@ -125,8 +126,8 @@ impl Scripts {
         match &self.folders {
             Some((_, first)) if *first != folder => {
                 return Err(format!(
-                    "workload.script: {} lies in another folder than the script of an arm before, \
-                     and a script finds its modules in the current folder; put both in one",
+                    "workload.script: {} is not in the folder of the previous arms' script; a \
+                     script finds its modules in the current folder, so put both in one folder",
                     spec.script
                 ));
             }

@@ -12,7 +12,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
-/// Print the JSON Schema of what `run` reads or writes, or what the model server can be told.
+/// Print the JSON Schema of plans, of outcomes, or of the model server's settings.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     document: SchemaDocument,
@@ -20,9 +20,9 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SchemaDocument {
-    /// What `run` reads.
+    /// The input of `run`.
     Plan,
-    /// Each line that `run` writes.
+    /// The lines that `run` writes.
     Outcome,
     /// The variables and the knobs of `model-server`.
     Model,

@@ -12,10 +12,10 @@ use crate::run::script as host;
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Say what the script of a plan is, or run its `prepare`.
+/// Describe the script of a plan, or run its `prepare`.
 ///
-/// Nothing reaches a server unless `--prepare` is given. What is wrong with the script or its
-/// options is said as `run` would say it.
+/// No server is contacted unless `--prepare` is set. Errors in the script or its options are
+/// reported like in `run`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A plan whose workload is a script, a JSON file; - for standard input.
@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Run the script's own prepare command, or function.
     #[arg(long)]
     prepare: bool,
-    /// Make the database where it is not there, before that.
+    /// Create the database first if it does not exist.
     #[arg(long, requires = "prepare")]
     create_database: bool,
 }
@@ -62,7 +62,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
 fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
     let told = plan_file::read_workload(&plan.workload)?;
     let Some(spec) = told.script() else {
-        return Err("workload.kind: the plan's workload is no script".to_owned());
+        return Err("workload.kind: the plan's workload is not a script".to_owned());
     };
     output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
     let command = if prepares { "prepare" } else { "run" };
@@ -133,7 +133,7 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<Exit
             Ok(Called::Done) => Ok(true),
             Ok(Called::Missing) => {
                 let name = run.script.name.as_deref().unwrap_or_default();
-                return Err(format!("workload.script: {name} has no prepare").into());
+                return Err(format!("workload.script: {name} has no prepare command").into());
             }
             Err(_) => Ok(false),
         },

@@ -8,10 +8,10 @@ const TIME_US_MAX: f64 = 3.6e9;
 
 #[derive(Debug, clap::Args)]
 pub struct ServiceArguments {
-    /// Let each answer of the null server take so long.
+    /// Time of each answer of the null server.
     #[arg(long, value_name = "MICROSECONDS", value_parser = time_us)]
     service_us: Option<f64>,
-    /// How that time is spread: always the same, or exponential with this mean.
+    /// Distribution of that time: constant, or exponential with this mean.
     #[arg(long, value_enum, requires = "service_us")]
     service: Option<Spread>,
     /// Seed of the null server's random times.
@@ -50,7 +50,7 @@ pub fn us_ns(us: Option<f64>) -> u64 {
 pub fn time_us(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(time) if (0.0..=TIME_US_MAX).contains(&time) => Ok(time),
-        _ => Err("give microseconds, from 0 to 3.6e9 (an hour)".to_owned()),
+        _ => Err("use microseconds, 0 to 3.6e9 (an hour)".to_owned()),
     }
 }
 

@@ -16,12 +16,12 @@ pub fn without_dashes(word: &str) -> Option<&str> {
 pub fn with_minus_signs(word: &str, bare: &str, is_known: impl Fn(&str) -> bool) -> String {
     let name = bare.split_once('=').map_or(bare, |(name, _)| name);
     if name.starts_with('p') && !is_known(name) {
-        return "an option begins with two minus signs and has a name; the word that has not may be \
-                a password, and is not shown"
+        return "write an option as two minus signs and its name; the word without them may be a \
+                password and is not shown"
             .to_owned();
     }
     let dashes = word.strip_suffix(bare).unwrap_or_default();
-    format!("\"{dashes}{name}\" is not an option: write it with two minus signs, --{name}")
+    format!("\"{dashes}{name}\" is not an option; use two minus signs, --{name}")
 }
 
 #[cfg(test)]

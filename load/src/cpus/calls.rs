@@ -58,7 +58,7 @@ pub fn calls(cpu: usize, other: Option<usize>) -> io::Result<Calls> {
     let (Some(syscall_ns), Some(pause_ns), Some(wake_busy_ns), Some(both_ns)) =
         (syscall_ns, pause_ns, wake_busy_ns, both_ns)
     else {
-        return Err(io::Error::other("others had the CPU all the time"));
+        return Err(io::Error::other("other tasks kept the CPU busy"));
     };
     let mut idle = Vec::new();
     if let Some(other) = other {

@@ -73,7 +73,7 @@ pub fn latency_ns() -> io::Result<f64> {
     let mut chain = Chain::lay(MappedWords::new(BYTES_MIN)?)?;
     chain
         .latency_ns(AT_MOST)
-        .ok_or_else(|| io::Error::other("others had the CPU all the time"))
+        .ok_or_else(|| io::Error::other("other tasks kept the CPU busy"))
 }
 
 fn walk(words: &[u64], mut at: u64, steps: u32) -> u64 {
@@ -87,7 +87,7 @@ fn walk(words: &[u64], mut at: u64, steps: u32) -> u64 {
 fn ring(count: usize) -> io::Result<Vec<u32>> {
     let mut next: Vec<u32> = Vec::new();
     next.try_reserve_exact(count)
-        .map_err(|_| io::Error::other("there is no memory for a chain beyond the caches"))?;
+        .map_err(|_| io::Error::other("not enough memory for a chain larger than the caches"))?;
     next.extend(0..count as u32);
     // Each place is exchanged with one below it, never with itself: that leaves a single ring.
     let mut stream = Stream::new(SEED, 0);

@@ -45,7 +45,7 @@ impl MappedWords {
         }
         match NonNull::new(start.cast()) {
             Some(start) => Ok(Self { start, words }),
-            None => Err(io::Error::other("the kernel gave memory at no address")),
+            None => Err(io::Error::other("the kernel mapped memory at address 0")),
         }
     }
 

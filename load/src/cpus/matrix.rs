@@ -94,7 +94,7 @@ pub fn matrix(
     };
     for (place, one) in host.nodes.iter().enumerate() {
         let pairs = if place >= NODES_MAX {
-            Err(format!("only {NODES_MAX} nodes are looked at"))
+            Err(format!("only {NODES_MAX} nodes are measured"))
         } else {
             enough(one, bytes).and_then(|()| {
                 measure(&NodeWish {
@@ -128,7 +128,7 @@ fn enough(one: &HostNode, bytes: usize) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} MiB of its memory are free, and {} are wanted: files in memory are not put out for this",
+        "{} MiB of its memory are free and {} are needed; the page cache is not evicted for this",
         free / MIB,
         (bytes + LEFT) / MIB
     ))
@@ -146,7 +146,7 @@ pub fn measured(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
     let mut chain = Chain::lay(words).map_err(|error| error.to_string())?;
     if wish.is_one_of_several && chain.memory().node_of().map_err(refused)? != Some(wish.memory_of)
     {
-        return Err("the kernel gave memory of other nodes in its place".to_owned());
+        return Err("the kernel allocated memory of different nodes instead".to_owned());
     }
     // All loads come before anything that fills caches with parts of the chain.
     let latencies: Vec<Option<f64>> = wish
@@ -171,7 +171,7 @@ pub fn measured(wish: &NodeWish<'_>) -> Result<Vec<NodePair>, String> {
 fn refused(error: io::Error) -> String {
     let how = match error.raw_os_error() {
         Some(libc::EPERM | libc::ENOSYS) => {
-            "; a container needs CAP_SYS_NICE, or a seccomp profile that lets it pass"
+            "; a container needs CAP_SYS_NICE, or a seccomp profile that allows it"
         }
         _ => "",
     };
@@ -311,18 +311,14 @@ mod tests {
         assert!(found.pairs.is_empty());
         let [full, barred] = [0, 1].map(|at| found.nodes[at].no_memory.clone().unwrap());
         assert!(
-            full.starts_with("191 MiB of its memory are free, and 192 are wanted"),
+            full.starts_with("191 MiB of its memory are free and 192 are needed"),
             "{full}"
         );
         assert!(
             barred.contains("mbind: Operation not permitted"),
             "{barred}"
         );
-        assert!(
-            barred.ends_with(
-                "a container needs CAP_SYS_NICE, or a seccomp profile that lets it pass"
-            )
-        );
+        assert!(barred.contains("a container needs CAP_SYS_NICE"));
     }
 
     #[test]
@@ -349,7 +345,7 @@ mod tests {
         assert_eq!(found.nodes.len(), 40);
         assert_eq!(
             found.nodes[32].no_memory.as_deref(),
-            Some("only 32 nodes are looked at")
+            Some("only 32 nodes are measured")
         );
     }
 

@@ -41,7 +41,7 @@ impl HostNodes {
                 free: free_of(root, node).and_then(|free| match &ours {
                     // No cpuset has a node without memory, so that is reported before.
                     Some(ours) if !ours.contains(&node) => {
-                        Err("the cpuset of this process has no memory of it".to_owned())
+                        Err("the cpuset of this process excludes its memory".to_owned())
                     }
                     _ => Ok(free),
                 }),
@@ -95,7 +95,7 @@ fn cpus_of(root: &Path, node: usize, allowed: &[usize]) -> Result<Vec<usize>, St
         .filter(|cpu| allowed.contains(cpu))
         .collect();
     if ours.is_empty() {
-        return Err("this process may use none of its CPUs".to_owned());
+        return Err("this process may not use any of its CPUs".to_owned());
     }
     Ok(ours)
 }
@@ -273,11 +273,11 @@ pub(super) mod tests {
         let (cpus, free) = (&found.nodes[1].cpus, &found.nodes[1].free);
         assert_eq!(
             cpus.as_ref().unwrap_err(),
-            "this process may use none of its CPUs"
+            "this process may not use any of its CPUs"
         );
         assert_eq!(
             free.as_ref().unwrap_err(),
-            "the cpuset of this process has no memory of it"
+            "the cpuset of this process excludes its memory"
         );
     }
 

@@ -26,7 +26,7 @@ pub fn key(text: &str) -> Result<String, String> {
     let is_taken = [LOADING, NO_KEY, "view"].contains(&text);
     match !text.is_empty() && text.len() <= 200 && text.bytes().all(fits) && !is_taken {
         true => Ok(text.to_owned()),
-        false => Err("it is 1 to 200 letters, digits, '.', '_' and '-'".to_owned()),
+        false => Err("use 1 to 200 letters, digits, '.', '_' and '-'".to_owned()),
     }
 }
 

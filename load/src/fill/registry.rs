@@ -19,27 +19,27 @@ pub const SCHEMAS: [DatasetEntry; 5] = [
     DatasetEntry {
         name: "sbtest",
         database: "sbtest",
-        about: "the study's table, as sysbench 0.5 made it (no column NULL, latin1, for MyISAM \
+        about: "the study's table, like that of sysbench 0.5 (no column NULL, latin1, for MyISAM \
                 MAX_ROWS=50000000)",
         dataset: |wish| sbtest::dataset(Sbtest::Study, wish),
     },
     DatasetEntry {
         name: "sbtest-1.0",
         database: "sbtest",
-        about: "as sysbench 1.0 makes it",
+        about: "like that of sysbench 1.0",
         dataset: |wish| sbtest::dataset(Sbtest::V10(Switches::default()), wish),
     },
     DatasetEntry {
         name: "employees",
         database: "employees",
         about: "the sample database of that name: six tables, two views; emp_no_keys=true adds \
-                the plain keys of its release 1.0.6",
+                the secondary keys of its release 1.0.6",
         dataset: employees::dataset,
     },
     DatasetEntry {
         name: "test_data",
         database: "test_data",
-        about: "the table of a study of warming the buffer pool: two strings a row, the first with \
+        about: "the table of a study of buffer pool warm-up: two strings per row, the first with \
                 a key; string_length=N",
         dataset: test_data::dataset,
     },
@@ -47,7 +47,7 @@ pub const SCHEMAS: [DatasetEntry; 5] = [
         name: "tpcc",
         database: "tpcc",
         about: "the nine tables of TPC-C: warehouses=N, partition_by=hash|key|range|list with \
-                partitions=N, foreign_keys=true, history_key=true, shrink=N for a trial",
+                partitions=N, foreign_keys=true, history_key=true, shrink=N for smaller tables",
         dataset: tpcc::dataset,
     },
 ];

@@ -153,20 +153,20 @@ fn row_bytes(engine: &StorageEngine) -> u64 {
 /// Names or sizes that cannot be.
 pub fn dataset(sbtest: Sbtest, wish: &Wish<'_>) -> Result<Dataset, String> {
     if let Some(key) = wish.keys.keys().next() {
-        return Err(format!("--with: sbtest has no key {key}"));
+        return Err(format!("--with: sbtest has no option {key}"));
     }
     let name = wish.table.unwrap_or("sbtest");
     let names = match wish.tables {
         None => vec![name.to_owned()],
         Some(0) => {
-            return Err("--tables: 0 tables are none to fill".to_owned());
+            return Err("--tables: use 1 or more".to_owned());
         }
         Some(count) => (1..=count)
             .map(|number| format!("{name}{number}"))
             .collect(),
     };
     let Some(rows) = wish.rows else {
-        return Err("give the rows of each table: --rows N".to_owned());
+        return Err("set the rows of each table with --rows N".to_owned());
     };
     sbtest.check_rows(rows)?;
     let tables: Result<_, BadTable> = (1..)

@@ -41,7 +41,7 @@ impl Wish<'_> {
         ];
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
             return Err(format!(
-                "{name} is for schemas of tables that are all alike, such as sbtest"
+                "{name} can be used only with schemas of identical tables, such as sbtest"
             ));
         }
         let keys = |keys: Map<String, Value>| serde_json::from_value::<K>(Value::Object(keys));

@@ -60,13 +60,11 @@ fn is_word(name: &str) -> bool {
 /// Why no such table can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTable {
-    #[error("{0:?} is no name of a storage engine; try MyISAM, Aria, InnoDB or RocksDB")]
+    #[error("unknown storage engine {0:?}; use MyISAM, Aria, InnoDB or RocksDB")]
     Engine(String),
-    #[error(
-        "{0:?} is no name of a table: it has 1 to 64 characters, without NUL or space at the end"
-    )]
+    #[error("{0:?} is not a table name; use 1 to 64 characters, without NUL or trailing space")]
     Name(String),
-    #[error("{rows} rows are too many: the schema's id counts to {rows_max}")]
+    #[error("{rows} rows are too many; the schema's id allows {rows_max}")]
     Rows { rows: u64, rows_max: u64 },
 }
 

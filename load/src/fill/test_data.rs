@@ -44,17 +44,17 @@ impl Default for Keys {
 pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let Keys { string_length } = wish.own_keys()?;
     let Some(rows) = wish.rows else {
-        return Err("give the rows of the table: --rows N".to_owned());
+        return Err("set the rows of the table with --rows N".to_owned());
     };
     if rows > i32::MAX as u64 || rows.is_multiple_of(STEP) {
         return Err(format!(
-            "--rows: {rows} rows of test_data cannot be; up to {} can, but no multiple of {STEP}",
+            "--rows: test_data cannot have {rows} rows; use at most {}, not a multiple of {STEP}",
             i32::MAX
         ));
     }
     if !(SHORTEST..=LONGEST).contains(&string_length) {
         return Err(format!(
-            "--with: string_length is {SHORTEST} to {LONGEST}, not {string_length}"
+            "--with: string_length {string_length} is not between {SHORTEST} and {LONGEST}"
         ));
     }
     let mut table = Table::defined(&TABLE, &[], wish.engine.clone(), wish.table_options)?;

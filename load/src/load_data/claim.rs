@@ -78,12 +78,12 @@ impl<'s> Claim<'s> {
         match got.first().and_then(|row| row.first()?.as_deref()) {
             Some("1") => Ok(()),
             Some("0") => Err(Trouble::Exists(Failure::with_hint(
-                "another contend-load fills this database now; nothing was touched",
-                "wait until it has ended, or end it",
+                "another contend-load is filling this database; nothing was changed",
+                "wait until it has finished, or stop it",
             ))),
             _ => Err(Trouble::Failed(Failure::plain(
-                "the server gave no answer to GET_LOCK, so two loads could meet; nothing was \
-                 touched",
+                "the server did not answer GET_LOCK, so two loads could collide; nothing was \
+                 changed",
             ))),
         }
     }
@@ -199,8 +199,8 @@ impl<'s> Claim<'s> {
                 Standing::OurView => self.run(&format!("DROP VIEW {}", quote(view)))?,
                 _ => {
                     return Err(Failure::with_hint(
-                        format!("table or view {view} exists already; it was not touched"),
-                        "drop it yourself, and give the same command again",
+                        format!("table or view {view} exists already; it was not changed"),
+                        "drop it yourself, and repeat the command",
                     ));
                 }
             }
@@ -231,7 +231,7 @@ impl<'s> Claim<'s> {
     pub fn finish(&mut self, table: &Table) -> Result<(), Failure> {
         if self.standing(&table.name)? != Standing::Loading {
             return Err(Failure::plain(format!(
-                "somebody else has put another table in place of {}; it was not touched",
+                "table {} was replaced by a different client; it was not changed",
                 table.name
             )));
         }
@@ -296,7 +296,7 @@ pub fn count(target: &Target, filled: &Filled, stop: &AtomicBool) -> Result<(), 
     match counted == filled.rows.to_string() {
         true => Ok(()),
         false => Err(Failure::plain(format!(
-            "{} rows were loaded into {}, and the server counts {counted}",
+            "{} rows were loaded into {}, but the server counts {counted}",
             filled.rows, filled.table
         ))),
     }
@@ -320,7 +320,7 @@ pub fn exists(what: &str) -> Trouble {
 
 fn there(what: &str) -> Failure {
     Failure::with_hint(
-        format!("{what}; nothing was touched"),
-        "name another database, or drop those tables yourself",
+        format!("{what}; nothing was changed"),
+        "use a different database, or drop those tables yourself",
     )
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-const GO_ON: &str = "the tables that are complete stay; the same command goes on with the others";
+const GO_ON: &str = "complete tables are kept; repeat the command to continue with the others";
 
 /// Fills all tables of a dataset, at most `sessions` at a time, the largest first. The results are
 /// in the order of the dataset.

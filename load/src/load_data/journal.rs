@@ -49,7 +49,7 @@ impl<'s> Journal<'s> {
         let standing = journal.claim.standing(&name).map_err(Trouble::Failed)?;
         let there = match standing {
             Standing::Theirs if journal.is_complete() => Err(exists(&format!(
-                "the tables of {} are there, complete",
+                "the tables of {} exist already, complete",
                 dataset.name
             ))),
             Standing::Theirs | Standing::OurView => Err(taken(&name)),
@@ -175,7 +175,7 @@ impl<'s> Journal<'s> {
         for (name, wanted) in facts(dataset) {
             if let Some(there) = told.get(name).filter(|there| **there != wanted) {
                 return Err(exists(&format!(
-                    "a load with {name} {there:?} was broken off here, and this one has {wanted:?}"
+                    "an interrupted load here had {name} {there:?}, and this one has {wanted:?}"
                 )));
             }
         }

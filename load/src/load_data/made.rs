@@ -100,7 +100,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
     }
     if kept != made.rows.count() {
         return Err(Failure::plain(format!(
-            "{} rows were sent and the server kept {kept}",
+            "{} rows were sent, but the server kept {kept}",
             made.rows.count()
         )));
     }

@@ -139,10 +139,10 @@ fn create(
         Ok(_) => Ok(()),
         Err(refused) if refused.code == Some(TABLE_EXISTS) => Err(Trouble::Exists(Failure {
             message: format!(
-                "table {} exists already; nothing was touched",
+                "table {} exists already; nothing was changed",
                 order.table.name
             ),
-            hint: Some("name another table, or drop this one yourself".to_owned()),
+            hint: Some("use a different table, or drop this one yourself".to_owned()),
             ..refused
         })),
         Err(failure) => Err(trouble(explain(failure), watch)),
@@ -182,7 +182,7 @@ fn fill_created(
     let sent = watch.progress();
     if summary.affected_rows != sent.rows || sent.rows != order.content.count() {
         return Err(Failure::plain(format!(
-            "{} rows were sent and the server kept {}",
+            "{} rows were sent, but the server kept {}",
             sent.rows, summary.affected_rows
         )));
     }
@@ -262,14 +262,14 @@ fn enough_room(disk: Option<&Disk>, order: &TableLoad) -> Result<(), Failure> {
     match disk.free_bytes() {
         Some(free) if free < needed => {
             let message = format!(
-                "the disk of {} has {} MB free and the table needs about {} MB",
+                "the disk of {} has {} MB free, but the table needs about {} MB",
                 disk.folder.display(),
                 free / 1_000_000,
                 needed / 1_000_000
             );
             Err(Failure {
                 code: Some(DISK_FULL),
-                ..Failure::with_hint(message, "make room, or fill fewer rows")
+                ..Failure::with_hint(message, "free some space, or fill fewer rows")
             })
         }
         _ => Ok(()),
@@ -291,7 +291,7 @@ fn explain(failure: Failure) -> Failure {
     };
     Failure {
         message,
-        hint: Some("make room where the server keeps its tables, or fill fewer rows".to_owned()),
+        hint: Some("free some space in the server's data directory, or fill fewer rows".to_owned()),
         code: failure.code.or(Some(DISK_FULL)),
         ..failure
     }
@@ -302,7 +302,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
     if failure.code == Some(DISK_FULL) && failure.statement.is_none() {
         // No KILL while the server waits for disk space: MariaDB 10.11 was seen to crash of that.
         let message = format!(
-            "{}; table {} is half filled: drop it when the server has let go of it",
+            "{}; table {} is half filled: drop it when the server has released it",
             failure.message, table.name
         );
         return Failure { message, ..failure };

@@ -93,7 +93,7 @@ impl<'a> LoadWatch<'a> {
             return Err(Failure {
                 code: Some(DISK_FULL),
                 ..Failure::plain(format!(
-                    "the disk of {} is full, and the server waits for room",
+                    "the disk of {} is full, and the server is waiting for space",
                     disk.folder.display()
                 ))
             });

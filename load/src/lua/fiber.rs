@@ -72,7 +72,7 @@ impl Fiber {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             Failure::with_hint(
                 format!("no stack for one more thread of the script: {error}"),
-                "see the limits of memory and of mappings (vm.max_map_count)",
+                "check the limits of memory and of mappings (vm.max_map_count)",
             )
         })?;
         let life = FiberLife {
@@ -309,7 +309,7 @@ impl ThreadIo for FiberIo {
             Call::Broken(error) => Err((*error).clone()),
             _ => Err(client_error(
                 client_error::LOST,
-                "the run ended while it connected",
+                "the run ended during connecting",
             )),
         }
     }
@@ -356,7 +356,7 @@ impl ThreadIo for FiberIo {
             Call::Broken(error) => Err((*error).clone()),
             _ => Err(client_error(
                 client_error::LOST,
-                "the run ended before the answer came",
+                "the run ended before the answer arrived",
             )),
         };
         // SAFETY: as above. The text is the caller's again.

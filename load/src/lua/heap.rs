@@ -52,12 +52,12 @@ impl HeapRefusal {
         ScriptError(match self {
             Self::Stack => format!("{place}{STACK_OVERFLOW}"),
             Self::OwnMemory => format!(
-                "{place}{NO_MEMORY}: a thread of the script may have {} MiB",
+                "{place}{NO_MEMORY}: the limit for one thread of the script is {} MiB",
                 STATE_MAX >> 20
             ),
             Self::AllMemory => format!(
-                "{place}{NO_MEMORY}: all threads of the script may have {} MiB, half of this \
-                 host's",
+                "{place}{NO_MEMORY}: the limit for all threads of the script is {} MiB, half of \
+                 this host's memory",
                 limit() >> 20
             ),
         })

@@ -15,7 +15,7 @@ pub const STACK_BYTES: usize = 8 << 20;
 
 /// The error of a script that used one up.
 pub const STACK_OVERFLOW: &str =
-    "stack overflow: calls, callbacks or coroutines are nested too deep in one another";
+    "stack overflow: calls, callbacks or coroutines are nested too deep";
 
 /// Messages at the end of a process that a script has brought about.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ where
         // SAFETY: one value is on top that was raised. If it is text it is there as text.
         return Err(unsafe { take_plain_error(lua) });
     }
-    let nothing = || Err(ScriptError("it came to nothing".to_owned()));
+    let nothing = || Err(ScriptError("it returned nothing".to_owned()));
     task.done.unwrap_or_else(nothing)
 }
 

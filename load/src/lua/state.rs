@@ -52,7 +52,7 @@ impl State {
                 drop(Box::from_raw(context.as_ref().heap));
                 drop(Box::from_raw(context.as_ptr()));
             }
-            return Err(ScriptError("no memory for one more Lua state".to_owned()));
+            return Err(ScriptError("no memory for another Lua state".to_owned()));
         };
         let state = Self { lua, context };
         state.open()?;

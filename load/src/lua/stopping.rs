@@ -38,7 +38,7 @@ unsafe extern "C-unwind" fn raise(lua: *mut lua_State, _event: *mut c_void) {
             return;
         }
         sys::luaL_where(lua, 0);
-        stack.push_bytes(b"stopped: the run is over, and it went on without end");
+        stack.push_bytes(b"stopped: the run is over, and the function did not return");
         sys::lua_concat(lua, 2);
         stack.push_copy(-1);
         let reference = stack.keep();

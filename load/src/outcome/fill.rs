@@ -1,4 +1,4 @@
-//! What `fill` returns.
+//! The output of `fill`.
 
 use super::Failure;
 use schemars::JsonSchema;
@@ -14,41 +14,41 @@ pub enum FillOutcome {
     Error(Failure),
 }
 
-/// How far a fill is, all its tables together.
+/// Progress of a fill, all its tables together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FillProgress {
-    /// `load` while rows go to the server, `keys` while it makes keys and statistics, `done`.
+    /// `load` while rows are sent, `keys` while the server makes keys and statistics, `done`.
     pub phase: String,
     pub rows: u64,
     pub rows_total: u64,
     pub bytes: u64,
     pub elapsed_s: f64,
-    /// Each table that was begun.
+    /// Each table that has been started.
     pub tables: Vec<TableProgress>,
 }
 
-/// How far the fill of one table is.
+/// Progress of one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableProgress {
     pub table: String,
-    /// As of all tables together.
+    /// Like `phase` of all tables together.
     pub phase: String,
     pub rows: u64,
     pub rows_total: u64,
 }
 
-/// What was filled.
+/// Result of a fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FillDone {
     pub rows: u64,
-    /// Of the rows as text, on their way to the server.
+    /// Size of the rows as text, as sent to the server.
     pub bytes: u64,
     pub seconds: f64,
-    /// Of the content: the same for the same seed, rows and schema, on every server and engine.
+    /// Checksum of the content: equal for the same seed, rows and schema, on any server and engine.
     pub checksum: String,
     pub server_version: String,
     pub tables: Vec<FilledTable>,
-    /// What was slower or other than it should be, in words.
+    /// Warnings as text, such as a step that was slower than it should be.
     pub warnings: Vec<String>,
 }
 
@@ -63,6 +63,6 @@ pub struct FilledTable {
     pub keys_s: f64,
     /// `local`: over the connection; `pipe`: through a named pipe.
     pub transport: String,
-    /// The keys were made by sorting; none if the engine has no other way, or was not asked.
+    /// Whether keys were made by sorting; null if the engine has no other way, or was not asked.
     pub keys_by_sort: Option<bool>,
 }

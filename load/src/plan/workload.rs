@@ -1,4 +1,4 @@
-//! The part of a plan that says what is asked.
+//! The workload in a plan.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What is asked: a kind, and the keys that this kind has. The `workload` room knows them.
+/// A kind of workload, and the keys of this kind. Module `workload` has the kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     pub kind: String,
@@ -20,28 +20,27 @@ impl JsonSchema for Workload {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Whoever prints the schema of a plan puts the kinds here.
+        // `cli::schema` puts the kinds here.
         json_schema!({"type": "object", "required": ["kind"]})
     }
 }
 
-/// A sysbench script: one of its threads a connection, each query of it counted, each `event()` an
-/// event.
+/// A sysbench script: one thread per connection, every query counted, one event per `event()`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The name of a bundled script, or the path of a file: it has a slash or ends in `.lua`.
     pub script: String,
-    /// Options that the script declares, and those of sysbench that the rest of the plan leaves
-    /// open, such as `rand_type`.
+    /// Options that the script declares, and those of sysbench that the rest of the plan does not
+    /// set, such as `rand_type`.
     #[serde(default)]
     pub options: BTreeMap<String, ScriptValue>,
-    /// Tables `sbtest`1, `sbtest`2 and so on that are there: the script's option `tables`, where
-    /// it has one and `options` does not.
+    /// Number of existing tables `sbtest`1, `sbtest`2 and so on: the script's option `tables`, if
+    /// it has one and `options` does not set it.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub tables: Option<u32>,
-    /// Rows of each table: the script's option `table_size`, likewise.
+    /// Rows of each table: the script's option `table_size`, under the same conditions.
     #[serde(default)]
     #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
     pub rows: Option<u64>,
@@ -62,7 +61,7 @@ pub const ITER_MAX: u32 = 1000;
 /// The steepest shape.
 pub const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
-/// Shapes of random keys; the parameters are named as sysbench names them.
+/// Shapes of random keys; the parameters are named like in sysbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution {
@@ -70,14 +69,14 @@ pub enum Distribution {
     Uniform {},
     /// The mean of `iter` uniform draws: a bell around the middle.
     Gaussian {
-        /// How many uniform draws are averaged.
+        /// Number of uniform draws that are averaged.
         #[serde(default = "default_iter")]
         #[schemars(range(min = 1, max = ITER_MAX))]
         iter: u32,
     },
     /// `res` percent of the draws in the middle `pct` percent, the rest gaussian.
     Special {
-        /// How many uniform draws are averaged.
+        /// Number of uniform draws that are averaged.
         #[serde(default = "default_iter")]
         #[schemars(range(min = 1, max = ITER_MAX))]
         iter: u32,
@@ -85,7 +84,7 @@ pub enum Distribution {
         #[serde(default = "default_pct")]
         #[schemars(range(min = 1, max = 100))]
         pct: u32,
-        /// How many percent of the draws fall in the hot middle.
+        /// Percentage of the draws in the hot middle.
         #[serde(default = "default_res")]
         #[schemars(range(min = 0, max = 100))]
         res: u32,

@@ -168,7 +168,7 @@ fn ready(socket: OwnedFd) -> io::Result<OwnedFd> {
 fn taken(place: &dyn std::fmt::Display, error: &io::Error) -> Failure {
     Failure {
         hint: (error.kind() == ErrorKind::AddrInUse)
-            .then(|| "another server listens there: name another place".to_owned()),
+            .then(|| "another server is listening there; use a different address".to_owned()),
         ..Failure::plain(format!("cannot listen at {place}: {error}"))
     }
 }

@@ -44,9 +44,9 @@ fn raise(current: Option<u64>, maximum: Option<u64>) -> io::Result<()> {
 /// Why there is no room for the wanted number of connections.
 #[derive(Debug, thiserror::Error)]
 pub enum TooFewFiles {
-    #[error("{wanted} open files are needed and the hard limit is {limit}")]
+    #[error("{wanted} open files are needed, but the hard limit is {limit}")]
     Hard { limit: u64, wanted: u64 },
-    #[error("the limit of open files cannot be raised: {0}")]
+    #[error("cannot raise the limit of open files: {0}")]
     Fixed(io::Error),
 }
 

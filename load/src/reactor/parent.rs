@@ -14,7 +14,7 @@ pub fn die_with(pid: u32) -> io::Result<()> {
         return Ok(());
     }
     set_parent_process_death_signal(None)?;
-    Err(io::Error::other(format!("process {pid} is not our parent")))
+    Err(io::Error::other(format!("process {pid} is not the parent")))
 }
 
 #[cfg(test)]

@@ -49,10 +49,7 @@ impl Address {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match (host, port).to_socket_addrs()?.next() {
             Some(address) => Ok(Self::Tcp(address)),
-            None => Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "the name has no address",
-            )),
+            None => Err(io::Error::new(io::ErrorKind::NotFound, "it has no address")),
         }
     }
 
@@ -103,7 +100,7 @@ fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path).map_err(|_| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("a socket path has at most {PATH_BYTES_MAX} bytes, without NUL"),
+            format!("use a socket path of at most {PATH_BYTES_MAX} bytes, without NUL"),
         )
     })?;
     let socket = new_socket(AddressFamily::UNIX)?;

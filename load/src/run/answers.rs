@@ -29,7 +29,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.reactor.engine.answered(token);
                 self.links.begin_answer(token);
             } else if matches!(heard, Ok(Heard::LocalFile)) {
-                heard = Err(WireError::theirs("it asks for a file that nobody offered"));
+                heard = Err(WireError::theirs("it requests a file that was not offered"));
             }
             self.take_heard(token, heard);
             if !is_answer || !self.links.end_answer(token) {

@@ -184,7 +184,7 @@ impl<'a> Controller<'a> {
         let now_ns = clock::now_ns();
         match self.begin {
             Begin::At(at_ns) if at_ns < now_ns => Err(Failure::plain(format!(
-                "the agreed begin had passed by {:.1} ms when this host heard of it",
+                "the agreed start reached this host {:.1} ms too late",
                 (now_ns - at_ns) as f64 / 1e6
             ))),
             Begin::At(at_ns) => Ok(at_ns),
@@ -584,14 +584,14 @@ impl<'a> Controller<'a> {
 /// A session could not be stopped: it is in a function that knows nothing of being stopped.
 fn never_back() -> Failure {
     Failure::with_hint(
-        "a thread of the script did not come back after the end of the run",
-        "see which function of C or of Lua's library its event() is in",
+        "a thread of the script did not return after the end of the run",
+        "check which function of C or of Lua's library its event() is in",
     )
 }
 
 fn gone() -> Failure {
     Failure {
-        hint: Some("this is a fault of contend-load: please report it with the plan".to_owned()),
-        ..Failure::plain("a worker has ended or is stuck")
+        hint: Some("this is a fault of contend-load; report it with the plan".to_owned()),
+        ..Failure::plain("a worker has exited or hangs")
     }
 }

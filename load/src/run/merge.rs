@@ -64,7 +64,7 @@ impl HostParts {
         let told = self.told;
         let part = self.part(host)?;
         if part.is_over {
-            return Err(format!("host {host} tells of an interval after its end"));
+            return Err(format!("host {host} sent an interval after its end"));
         }
         let place = part.intervals - told;
         part.intervals += 1;
@@ -97,14 +97,14 @@ impl HostParts {
     pub fn check(&self, tally: &Tally) -> Result<(), String> {
         match tally.is_of(self.shape) {
             true => Ok(()),
-            false => Err("a host tells of another plan".to_owned()),
+            false => Err("a host sent the result of a different plan".to_owned()),
         }
     }
 
     fn part(&mut self, host: usize) -> Result<&mut HostPart, String> {
         let hosts = self.hosts.len();
         let part = self.hosts.get_mut(host);
-        part.ok_or_else(|| format!("host {host} is none of the {hosts}"))
+        part.ok_or_else(|| format!("host {host} does not exist; there are {hosts}"))
     }
 
     fn tell(&mut self, tell: &mut dyn FnMut(u32, PartInterval)) {

@@ -97,7 +97,7 @@ fn run_on(
 ) -> Result<Measured, Failure> {
     let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
     limits::make_room_for(sockets.sum()).map_err(|error| Failure {
-        hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
+        hint: Some("raise it (ulimit -n), or use fewer connections".to_owned()),
         ..Failure::plain(error.to_string())
     })?;
     let (sender, reports) = mpsc::channel();
@@ -162,9 +162,9 @@ fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
 fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
     let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
     is_one.then(|| Failure {
-        hint: Some("make load.measure_s longer than the think times".to_owned()),
+        hint: Some("increase load.measure_s above the think times".to_owned()),
         ..Failure::plain(format!(
-            "no event began within {} s: every connection was still thinking",
+            "no event began within {} s: every connection was in its think time",
             measured.measured_ns as f64 / 1e9
         ))
     })
@@ -186,7 +186,7 @@ fn given_up(tally: &Tally) -> Option<Failure> {
         sqlstate: most.map(|error| error.sqlstate.clone()),
         statement: most.map(|error| error.statement.clone()),
         hint: Some(
-            "take the error out of load.errors.retry to stop at the first one, or raise \
+            "remove the error from load.errors.retry to stop at the first one, or raise \
              load.errors.retry_limit"
                 .to_owned(),
         ),

@@ -110,15 +110,15 @@ fn arm_of(
         && let Some(why) = workload.one_at_a_time()
     {
         return Err(format!(
-            "load.depth: only one request may be under way on a connection of this workload: {why}"
+            "load.depth: this workload allows only one request in flight per connection: {why}"
         ));
     }
     let servers = plan.nodes.iter().filter_map(|node| node.server.as_ref());
     let mut servers = servers.chain([&plan.server]);
     if depth > 1 && servers.any(|server| server.compression != Compression::None) {
         return Err(
-            "load.depth: servers lose requests that wait behind others on a compressed connection; \
-             leave out server.compression"
+            "load.depth: servers lose requests queued behind others on a compressed connection; \
+             remove server.compression"
                 .to_owned(),
         );
     }

@@ -177,16 +177,16 @@ fn fits(what: &str, variable: &str, wanted: u64, used: u64, max: u64) -> Result<
         return Ok(());
     }
     let others = if used > 0 {
-        format!(" beside the {used} there are")
+        format!(" in addition to the {used} in use")
     } else {
         String::new()
     };
     Err(Failure {
         hint: Some(format!(
-            "SET GLOBAL {variable} = {sum}, or ask for fewer connections"
+            "SET GLOBAL {variable} = {sum}, or use fewer connections"
         )),
         ..Failure::plain(format!(
-            "the run needs {wanted} {what}{others}, and the server's {variable} is {max}"
+            "the run needs {wanted} {what}{others}, but the server's {variable} is {max}"
         ))
     })
 }
@@ -202,7 +202,7 @@ mod tests {
         let failure = fits("connections", "max_connections", 101, 51, 151).unwrap_err();
         assert_eq!(
             failure.message,
-            "the run needs 101 connections beside the 51 there are, and the server's \
+            "the run needs 101 connections in addition to the 51 in use, but the server's \
              max_connections is 151"
         );
         assert!(
@@ -212,6 +212,6 @@ mod tests {
                 .starts_with("SET GLOBAL max_connections = 152")
         );
         let failure = fits("prepared statements", "v", u64::MAX, 0, 1).unwrap_err();
-        assert!(!failure.message.contains("beside"));
+        assert!(!failure.message.contains("in addition"));
     }
 }

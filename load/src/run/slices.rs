@@ -297,7 +297,7 @@ impl Controller<'_> {
             return Err(self.setup.named(
                 first_of(arm),
                 Failure {
-                    hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
+                    hint: Some("check what the server is doing: SHOW PROCESSLIST".to_owned()),
                     ..Failure::plain(format!(
                         "not every query was answered within {} s after its slice",
                         patience.as_secs()
@@ -312,9 +312,9 @@ impl Controller<'_> {
 /// The failure of a run whose answers take longer than its slices.
 fn too_short(hops: Hops) -> Failure {
     Failure {
-        hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
+        hint: Some("increase load.slices.slice_s above the time of an answer".to_owned()),
         ..Failure::plain(format!(
-            "slices of {} s are too short: no event both began and ended inside one",
+            "slices of {} s are too short: no event began and ended inside one",
             seconds(hops.slice_ns)
         ))
     }
@@ -338,7 +338,7 @@ fn in_time(waited: Duration, statement: &str) -> Result<(), Failure> {
     Err(Failure {
         statement: Some(statement.to_owned()),
         ..Failure::plain(format!(
-            "a statement on entering did not end within {} s",
+            "a statement of `enter` did not end within {} s",
             PATIENCE.as_secs()
         ))
     })

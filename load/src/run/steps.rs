@@ -169,7 +169,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let seat = self.seats.get_mut(seat_index)?;
         let Some(&token) = seat.tokens.get(usize::from(request.link)) else {
             self.fail(Failure::plain(
-                "a session asks on a connection that it never opened",
+                "a session uses a connection that it never opened",
             ));
             return None;
         };

@@ -438,7 +438,7 @@ fn who_thinks_longer_than_the_run_has_measured_nothing() {
     let failure = run(job, &mut |_| ()).unwrap_err();
     assert_eq!(
         failure.message,
-        "no event began within 0.02 s: every connection was still thinking"
+        "no event began within 0.02 s: every connection was in its think time"
     );
     assert!(failure.hint.unwrap().contains("load.measure_s"));
 }

@@ -30,17 +30,17 @@ pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
     let asked = &setup.arms.first;
     if asked.named_nodes().next().is_some() {
         return Err(Failure::plain(
-            "a replay asks one server, and the plan has nodes; leave them out",
+            "nodes: a replay uses one server; remove them",
         ));
     }
     if asked.workload.tongue() != Tongue::Sql {
         return Err(Failure::plain(
-            "a replay speaks SQL; leave load.protocol = \"handler_socket\" out",
+            "load.protocol: a replay needs SQL; remove \"handler_socket\"",
         ));
     }
     let Some(replay) = asked.workload.replay() else {
         return Err(Failure::plain(
-            "the events of this workload cannot be put a second time",
+            "the events of this workload cannot be repeated",
         ));
     };
     let mut target = setup.target(At::default()).clone();
@@ -127,7 +127,7 @@ impl Replayer<'_> {
             };
             let answer = self.ask(&request, &out)?;
             let Some(question) = questions.next() else {
-                return Err(Failure::plain("an event asked more than it was to ask"));
+                return Err(Failure::plain("an event sent unexpected statements"));
             };
             self.check(cycle, &question, &answer)?;
             if request.ends.is_some() {
@@ -268,7 +268,7 @@ fn read_table(
             return Ok(());
         }
         Err(Failure::plain(format!(
-            "the ids of {name} are not whole numbers that differ, so its rows cannot be told apart"
+            "the ids of {name} are not distinct whole numbers, so its rows cannot be identified"
         )))
     };
     let sql = format!("SELECT id, k, c, pad FROM {name}");

@@ -298,7 +298,7 @@ impl<A: Answering> ServedSession<A> {
                     Ok(_) => reply.error(&Refusal::new(
                         1461,
                         b"42000",
-                        format!("A session prepares at most {STATEMENTS_MAX} statements here"),
+                        format!("At most {STATEMENTS_MAX} prepared statements per session"),
                     )),
                     Err(refusal) => reply.error(&refusal),
                 }

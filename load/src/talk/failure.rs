@@ -46,14 +46,12 @@ pub fn of_statement(error: &ServerError, statement: String) -> Failure {
 pub fn of_connect(address: &Address, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            Some("see that the server runs and that this is where it listens")
+            Some("check that the server runs and listens at this address")
         }
         io::ErrorKind::PermissionDenied => {
-            Some("this user may not open the socket: run as another, or connect over TCP")
+            Some("this user may not open the socket; run as a different user, or connect over TCP")
         }
-        io::ErrorKind::TimedOut => {
-            Some("see that the address is right, or raise connect_timeout_s")
-        }
+        io::ErrorKind::TimedOut => Some("check the address, or raise connect_timeout_s"),
         _ if error.raw_os_error() == Some(libc::EMFILE) => Some("raise the limit: ulimit -n"),
         _ => None,
     };
@@ -75,14 +73,14 @@ pub fn of_wire(address: &Address, error: &WireError) -> Failure {
                 "the server at {address} refused the connection: {refusal}"
             ))
         },
-        other => Failure::plain(format!("talking to {address}: {other}")),
+        other => Failure::plain(format!("server at {address}: {other}")),
     }
 }
 
 /// The server did not answer before the load could begin.
 pub fn of_silence(address: &Address, statement: String) -> Failure {
     Failure {
-        hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
+        hint: Some("check what the server is doing: SHOW PROCESSLIST".to_owned()),
         statement: Some(statement),
         ..Failure::plain(format!("the server at {address} does not answer"))
     }
@@ -94,9 +92,9 @@ pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Failure {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let words = words.unwrap_or("without a word");
+    let words = words.unwrap_or("without a message");
     Failure {
-        hint: Some("this is a fault of contend-load: please report it with the plan".to_owned()),
+        hint: Some("this is a fault of contend-load; report it with the plan".to_owned()),
         ..Failure::plain(format!("{who} panicked: {words}"))
     }
 }
@@ -105,24 +103,24 @@ pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Failure {
 pub fn hint(code: u16) -> Option<&'static str> {
     Some(match code {
         GONE | LOST => {
-            "see the end of the server's error log; raise wait_timeout where it closes idle \
-             connections, max_allowed_packet where statements are long"
+            "check the end of the server's error log; raise wait_timeout if connections are idle, \
+             max_allowed_packet if statements are long"
         }
         1153 => "raise max_allowed_packet on the server, or send shorter statements",
-        4031 => "raise wait_timeout on the server: it closes connections that are idle so long",
-        1040 => "raise max_connections on the server, or ask for fewer connections",
-        1044 | 1045 | 1698 => "check the user, the password, and what the user may do",
-        1049 => "create the database, or name another",
-        1054 => "name a column that the table has: SHOW COLUMNS lists them",
-        1146 => "fill the table first, or name the right one",
-        1129 => "let the host in again: FLUSH HOSTS on the server",
-        1130 => "no user of the server may come from this host",
-        1148 | 3948 | 4166 => "let it take local files: SET GLOBAL local_infile = 1 on the server",
-        1286 => "see which storage engines the server has: SHOW ENGINES",
-        1203 | 1226 => "raise max_user_connections on the server, or ask for fewer connections",
+        4031 => "raise wait_timeout on the server: it closes connections that are idle longer",
+        1040 => "raise max_connections on the server, or use fewer connections",
+        1044 | 1045 | 1698 => "check the user, the password, and the user's privileges",
+        1049 => "create the database, or use a different one",
+        1054 => "use a column of the table: SHOW COLUMNS lists them",
+        1146 => "fill the table first, or correct its name",
+        1129 => "unblock the host: FLUSH HOSTS on the server",
+        1130 => "allow a user of the server to connect from this host",
+        1148 | 3948 | 4166 => "allow local files: SET GLOBAL local_infile = 1 on the server",
+        1286 => "check the server's storage engines: SHOW ENGINES",
+        1203 | 1226 => "raise max_user_connections on the server, or use fewer connections",
         1461 => {
-            "raise max_prepared_stmt_count on the server, ask for fewer connections, or use the \
-             text protocol"
+            "raise max_prepared_stmt_count on the server, use fewer connections, or use the text \
+             protocol"
         }
         _ => return None,
     })

@@ -142,7 +142,7 @@ impl Dialect for KeyLink {
         _out: &mut Vec<u8>,
         _spare: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        Err(WireError::ours("HandlerSocket takes no files"))
+        Err(WireError::ours("HandlerSocket accepts no files"))
     }
 
     #[inline]
@@ -223,7 +223,7 @@ impl KeyLink {
 
 /// HandlerSocket never does, MySQL's own port does.
 fn unasked() -> WireError {
-    not_ours(WireError::theirs("it speaks without being asked"))
+    not_ours(WireError::theirs("it sent data without a request"))
 }
 
 /// A peer that answers otherwise is a different protocol's port.
@@ -231,7 +231,7 @@ fn unasked() -> WireError {
 fn not_ours(error: WireError) -> WireError {
     match error {
         WireError::Theirs(words) => WireError::theirs(format!(
-            "{words}; is this a port of HandlerSocket? See server.handler_socket"
+            "{words}; check that this is a port of HandlerSocket, see server.handler_socket"
         )),
         other => other,
     }
@@ -368,7 +368,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("is this a port of HandlerSocket?")
+                .contains("check that this is a port of HandlerSocket")
         );
         link.expect(request(Reply::Counts), 0);
         assert!(hear(&mut link, b"0\t1\n0\t1\n").is_err());

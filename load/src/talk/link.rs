@@ -372,7 +372,7 @@ fn unasked(bytes: &[u8]) -> WireError {
             Ok(error) => WireError::Refused(error),
             Err(error) => error,
         },
-        _ => WireError::Theirs("it speaks without being asked".into()),
+        _ => WireError::Theirs("it sent data without a request".into()),
     }
 }
 

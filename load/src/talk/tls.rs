@@ -26,7 +26,7 @@ pub fn tls_of(tls: &Tls, host: &str) -> Result<Option<Arc<TlsConfig>>, WireError
         (None, None) => None,
         _ => {
             return Err(WireError::ours(
-                "tls.certificate and tls.key go together; one of them is missing",
+                "tls.certificate and tls.key are needed together; one of them is missing",
             ));
         }
     };
@@ -83,7 +83,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, WireError> 
     let certificates = read.map_err(|why| unread(path, why))?;
     if certificates.is_empty() {
         return Err(WireError::ours(format!(
-            "{} holds no certificate",
+            "{} contains no certificate",
             path.display()
         )));
     }

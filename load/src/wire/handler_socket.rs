@@ -221,7 +221,7 @@ impl LineReader {
     fn end_token(&mut self) -> Result<(), WireError> {
         match self.token {
             0 | 1 if !self.has_digits => {
-                return Err(WireError::theirs("an answer has no number in front"));
+                return Err(WireError::theirs("an answer does not begin with a number"));
             }
             0 => {
                 self.said.code = u16::try_from(self.number)

@@ -1,4 +1,4 @@
-//! Several new rows, inserted in one of the ways that a client has.
+//! Several new rows, inserted in one of the ways of a client.
 
 use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::over_tables::OverTables;
@@ -15,13 +15,13 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertBy {
-    /// An INSERT for each row, each a transaction of its own.
+    /// One INSERT per row, each a transaction of its own.
     #[default]
     Insert,
-    /// BEGIN, an INSERT for each row, COMMIT.
+    /// BEGIN, one INSERT per row, COMMIT.
     Transaction,
-    /// An INSERT for each row, all sent before the first answer is waited for. A pipeline counts
-    /// as one query.
+    /// One INSERT per row, all sent before the first answer is read. A pipeline counts as one
+    /// query.
     Pipeline,
     /// One INSERT of many rows.
     MultiRow,
@@ -50,7 +50,7 @@ impl InsertBy {
 }
 
 keys_over_rows! {
-    /// Several new rows an event, numbered by the server, inserted in one of several ways.
+    /// Several new rows per event, numbered by the server.
     Keys, "batch_insert", writes: true, metric: EVENTS;
     {
         /// Rows of an event.
@@ -71,7 +71,7 @@ impl Told for Keys {
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         if self.insert_by == InsertBy::BulkExecute && load.protocol == Protocol::Text {
             return Err(
-                "workload.insert_by: bulk_execute executes what was prepared, and load.protocol is \
+                "workload.insert_by: bulk_execute needs prepared statements, but load.protocol is \
                  \"text\""
                     .to_owned(),
             );

@@ -1,4 +1,4 @@
-//! Several rows by their primary keys, asked for in one of the ways that a client has.
+//! Several rows by their primary keys, read in one of the ways of a client.
 
 use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
 use super::over_tables::OverTables;
@@ -9,21 +9,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How an event asks for its rows.
+/// How an event reads its rows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectBy {
-    /// A SELECT for each row, each sent when the one before is answered.
+    /// One SELECT per row, each sent when the previous one is answered.
     #[default]
     Select,
-    /// One SELECT with `id IN (…)`, which gives a row that it names twice once.
+    /// One SELECT with `id IN (…)`; a row named twice is returned once.
     In,
-    /// One SELECT for each row, put together by UNION ALL.
+    /// One SELECT per row, combined by UNION ALL.
     UnionAll,
-    /// A SELECT for each row, all in one text; never prepared.
+    /// One SELECT per row, all in one text; never prepared.
     MultiStatement,
-    /// A SELECT for each row, all sent before the first answer is waited for. A pipeline counts as
-    /// one query.
+    /// One SELECT per row, all sent before the first answer is read. A pipeline counts as one
+    /// query.
     Pipeline,
 }
 
@@ -40,15 +40,14 @@ impl SelectBy {
 }
 
 keys_over_rows! {
-    /// Several rows an event by their primary keys: `SELECT c FROM sbtest WHERE id = ?` so many
-    /// times, in one of several ways.
+    /// Several rows per event by their primary keys: `SELECT c FROM sbtest WHERE id = ?` for each.
     Keys, "batch_select", writes: false, metric: EVENTS;
     {
         /// Rows of an event.
         #[serde(default = "number::<100>")]
         #[schemars(range(min = 1, max = 10_000))]
         batch_rows: u32,
-        /// How they are asked for.
+        /// How they are read.
         #[serde(default)]
         select_by: SelectBy,
     }

@@ -13,14 +13,14 @@ use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
-    /// Many new rows an event, in one statement, numbered by the server.
+    /// Many new rows per event, in one statement, numbered by the server.
     Keys, "bulk_insert", writes: true;
     {
-        /// New rows of one statement.
+        /// New rows per statement.
         #[serde(default = "number::<1000>")]
         #[schemars(range(min = 1, max = 21_845))]
         batch: u32,
-        /// MariaDB: the statement has one row, and one execution of it carries all of the batch
+        /// MariaDB: the statement has one row, and one execution of it carries the whole batch
         /// (`COM_STMT_BULK_EXECUTE`). Needs the prepared protocol.
         #[serde(default)]
         bulk_execute: bool,
@@ -35,7 +35,7 @@ impl Told for Keys {
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         if self.bulk_execute && load.protocol == Protocol::Text {
             return Err(
-                "workload.bulk_execute: executes what was prepared, and load.protocol is \"text\""
+                "workload.bulk_execute: it needs prepared statements, but load.protocol is \"text\""
                     .to_owned(),
             );
         }

@@ -12,10 +12,10 @@ use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
-    /// One new row; `rows` are there, and `k` is drawn up to it.
+    /// One new row; the table has `rows`, and `k` is drawn from 1 to this.
     Keys, "insert", writes: true;
     {
-        /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
+        /// The server numbers the rows. Otherwise event n inserts the id `rows` + 1 + n.
         #[serde(default = "yes")]
         auto_increment: bool,
     }

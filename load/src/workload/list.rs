@@ -13,21 +13,21 @@ use std::sync::Arc;
 
 const STATEMENTS_MAX: usize = 100_000;
 
-/// The next of a list of statements; each connection asks all of them in order.
+/// The next of a list of statements; each connection sends all of them in order.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
     /// The statements.
     statements: Vec<String>,
-    /// What outcomes call them, one name a statement; those of one name are recorded as one.
-    /// Absent: statement_1, statement_2 and so on.
+    /// Their names in outcomes, one per statement; statements with the same name are recorded
+    /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often the whole list is asked; the run ends then. Absent: until its time is over.
+    /// How often each connection sends the list; the run then ends. Absent: until its time is over.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
-    /// All connections share one list: the next statement goes to whichever is free first.
+    /// All connections share one list: the next statement goes to the first free connection.
     #[serde(default)]
     shared: bool,
 }
@@ -58,7 +58,7 @@ fn check_names(names: &[String], statements: usize) -> Result<(), String> {
     }
     if names.len() != statements {
         return Err(format!(
-            "workload.names: {} names for {statements} statements; each needs one",
+            "workload.names: {} names for {statements} statements; use one per statement",
             names.len()
         ));
     }
@@ -66,14 +66,14 @@ fn check_names(names: &[String], statements: usize) -> Result<(), String> {
     for (place, name) in names.iter().enumerate() {
         if name.is_empty() || !name.chars().all(is_word) {
             return Err(format!(
-                "workload.names[{place}]: \"{name}\" is no name: letters, digits and _"
+                "workload.names[{place}]: \"{name}\" is not a name; use letters, digits and _"
             ));
         }
     }
     let different: HashSet<&String> = names.iter().collect();
     if different.len() > CLASSES_MAX {
         return Err(format!(
-            "workload.names: {} different names; at most {CLASSES_MAX} statements are recorded apart",
+            "workload.names: {} different names; at most {CLASSES_MAX} are possible",
             different.len()
         ));
     }
@@ -94,8 +94,8 @@ impl Told for Keys {
         let mut limits = [load.events, load.events_each].into_iter().flatten();
         if events.is_some() && limits.any(|limit| Some(limit) != events) {
             return Err(
-                "workload.times: load.events and load.events_each limit the run too; say one of \
-                 them"
+                "workload.times: load.events or load.events_each limits the run already; set only \
+                 one of them"
                     .to_owned(),
             );
         }
@@ -106,8 +106,8 @@ impl Told for Keys {
         }
         if load.events.is_some() || matches!(load.arrival, Arrival::Open { .. }) {
             return Err(
-                "workload.shared: with load.events, and under an open loop, an event goes to \
-                 whichever connection is free, so no connection asks the whole list; set it to true"
+                "workload.shared: with load.events or in an open loop, an event goes to the first \
+                 free connection, so no connection sends the whole list; set it to true"
                     .to_owned(),
             );
         }
@@ -116,7 +116,7 @@ impl Told for Keys {
     }
 }
 
-/// Each session sends the whole list, again and again; or all sessions share one list.
+/// Each session sends the whole list repeatedly; or all sessions share one list.
 #[derive(Clone, Debug)]
 pub struct List {
     statements: Vec<String>,
@@ -268,7 +268,7 @@ mod tests {
     fn names_that_no_class_can_have_are_refused() {
         let said = |given: &[&str]| check_names(&names(given), 2).unwrap_err();
         assert!(said(&["a"]).contains("1 names for 2 statements"));
-        assert!(said(&["a", "b.c"]).contains("names[1]: \"b.c\" is no name"));
+        assert!(said(&["a", "b.c"]).contains("names[1]: \"b.c\" is not a name"));
         assert!(said(&["a", ""]).contains("names[1]"));
         let many: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
         assert!(

@@ -75,7 +75,7 @@ pub trait Workload: Send + Sync {
     /// Why not several of its events may be under way on one connection at the same time; none if
     /// they may.
     fn one_at_a_time(&self) -> Option<&'static str> {
-        Some("what it asks next depends on the answer")
+        Some("its next statement depends on the answer")
     }
 
     /// Statements that each session keeps prepared on the server.

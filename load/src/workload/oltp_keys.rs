@@ -15,27 +15,27 @@ macro_rules! transaction {
     ($head:tt { $($keys:tt)* } reads $($rest:ident)?) => {
         transaction! { $head {
             $($keys)*
-            /// Point selects of an event.
+            /// Point selects per event.
             #[serde(default = "number::<10>")]
             #[schemars(range(min = 0, max = 100_000))]
             point_selects: u32,
-            /// Rows of a range.
+            /// Rows per range.
             #[serde(default = "wide::<100>")]
             #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
             range_size: u64,
-            /// Range selects of an event.
+            /// Range selects per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             simple_ranges: u32,
-            /// Selects of a range's sum in an event.
+            /// Selects of a range's sum per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             sum_ranges: u32,
-            /// Selects of a range in order in an event.
+            /// Selects of an ordered range per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             order_ranges: u32,
-            /// Selects of a range's distinct values in an event.
+            /// Selects of a range's distinct values per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             distinct_ranges: u32,
@@ -44,15 +44,15 @@ macro_rules! transaction {
     ($head:tt { $($keys:tt)* } writes) => {
         transaction! { $head {
             $($keys)*
-            /// Updates of the indexed column in an event.
+            /// Updates of the indexed column per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             index_updates: u32,
-            /// Updates of another column in an event.
+            /// Updates of a column without index per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             non_index_updates: u32,
-            /// Pairs of a DELETE and an INSERT of the same row in an event.
+            /// Pairs of a DELETE and an INSERT of the same row per event.
             #[serde(default = "number::<1>")]
             #[schemars(range(min = 0, max = 100_000))]
             delete_inserts: u32,
@@ -78,7 +78,7 @@ macro_rules! transaction {
     };
     ($(#[$meta:meta])* $name:ident, $kind:literal, writes: $writes:literal; $first:ident $($second:ident)?) => {
         transaction! { [$(#[$meta])* $name, $kind, writes: $writes] {
-            /// BEGIN before and COMMIT after the statements; without, each is a transaction.
+            /// BEGIN before and COMMIT after the statements; otherwise each is a transaction.
             #[serde(default = "yes")]
             transaction: bool,
         } $first $($second)? }
@@ -107,7 +107,7 @@ fn check_statements(parts: &[OltpPart]) -> Result<(), String> {
         .filter(|part| **part != OltpPart::Insert)
         .count()
     {
-        0 => Err("workload: an event asks nothing; raise one of the counts".to_owned()),
+        0 => Err("workload: an event has no statement; raise one of the counts".to_owned()),
         sum if sum > STATEMENTS_MAX => Err(format!(
             "workload: statements of an event: {sum} is not between 1 and {STATEMENTS_MAX}"
         )),

@@ -14,7 +14,7 @@ keys_over_rows! {
     /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
     Keys, "random_points", writes: false;
     {
-        /// How many keys one query asks for.
+        /// Keys per query.
         #[serde(default = "number::<10>")]
         #[schemars(range(min = 1, max = 65_535))]
         points: u32,

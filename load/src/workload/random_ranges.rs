@@ -14,7 +14,7 @@ keys_over_rows! {
     /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
     Keys, "random_ranges", writes: false;
     {
-        /// How many ranges one query asks for.
+        /// Ranges per query.
         #[serde(default = "number::<10>")]
         #[schemars(range(min = 1, max = 32_767))]
         ranges: u32,

@@ -1,6 +1,6 @@
 //! The kinds of workload: each is one file, and one line of [`KINDS`].
 //!
-//! A kind declares its keys as a struct: the only place of each one's meaning, default and range.
+//! A kind declares its keys as a struct, the only place for their meanings, defaults and ranges.
 //! Plans are read and checked by it; `contend-load schema plan` prints it for other programs.
 
 use super::told::{Keys, Told};
@@ -141,7 +141,7 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
         })
         .collect();
     json!({
-        "description": "What is asked. One variant a kind.",
+        "description": "What the load does. One variant per kind.",
         "oneOf": variants,
     })
 }

@@ -17,10 +17,10 @@ macro_rules! keys_over_rows {
         #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// The table; it may be named with its database.
+            /// The table, with or without its database.
             #[serde(default = "crate::workload::rows_keys::sbtest")]
             table: String,
-            /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
+            /// Absent: the one table of that name. A number N: `table`1 to `table`N.
             #[serde(default)]
             #[schemars(range(min = 1, max = 1_000_000))]
             tables: Option<u32>,
@@ -97,8 +97,8 @@ fn check_table(table: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "workload.table: {table:?} is no plain name; use letters, digits and _, with at most one \
-         dot after the database"
+        "workload.table: {table:?} is not a plain name; use letters, digits and _, with at most \
+         one dot after the database"
     ))
 }
 

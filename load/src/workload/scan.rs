@@ -14,28 +14,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const PARTS_MAX: usize = 100_000;
 const RANGES_MAX: u64 = 1_000_000_000;
 
-/// Reads tables and indexes once, range by range; the next range goes to whichever connection is
-/// free first. The run ends with the last.
+/// Reads tables and indexes once, range by range; the next range goes to the first free connection.
+/// The run ends with the last range.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// What is read, in this order.
+    /// The parts to read, in this order.
     parts: Vec<Part>,
-    /// Ranges at the beginning that were read before.
+    /// Number of ranges at the beginning that were read before.
     #[serde(default)]
     skip: u64,
 }
 
-/// A statement, or one for each range of keys.
+/// One statement, or one per range of keys.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Part {
-    /// In outcomes; parts of one name that follow one another are one there.
+    /// In outcomes; consecutive parts with the same name are one there.
     name: String,
-    /// Reads the part. With `keys` it ends where the lowest key of a range goes, such as
-    /// `SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE id BETWEEN`.
+    /// Reads the part. With `keys` it ends before the lowest key of a range, such as `SELECT
+    /// COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE id BETWEEN`.
     statement: String,
-    /// Absent: the statement is asked as it stands.
+    /// Absent: the statement is sent unchanged.
     #[serde(default)]
     keys: Option<KeyRange>,
 }
@@ -48,7 +48,7 @@ struct KeyRange {
     first: i64,
     /// The highest.
     last: i64,
-    /// Into how many they are cut.
+    /// Number of ranges.
     ranges: u64,
 }
 
@@ -110,7 +110,7 @@ impl told::Keys for Keys {
             let most = i128::from(keys.last) - i128::from(keys.first) + 1;
             if i128::from(keys.ranges) > most || keys.ranges == 0 {
                 return Err(format!(
-                    "{path}.keys: from {} to {} they are not cut into {} ranges",
+                    "{path}.keys: {} to {} cannot be cut into {} ranges",
                     keys.first, keys.last, keys.ranges
                 ));
             }
@@ -123,7 +123,7 @@ impl told::Keys for Keys {
         }
         if self.skip >= ranges {
             return Err(format!(
-                "workload.skip: {} of {ranges} ranges leave none to read",
+                "workload.skip: {} of {ranges} ranges leaves none to read",
                 self.skip
             ));
         }
@@ -140,17 +140,15 @@ impl Told for Keys {
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         if load.events.is_some() || load.events_each.is_some() {
             return Err(
-                "load.events: workload.parts say how many there are; leave it out".to_owned(),
+                "load.events: workload.parts determines the number of events; remove it".to_owned(),
             );
         }
         if load.hosts > 1 {
-            return Err(
-                "load.hosts: a scan tells how far it is, which only one host can".to_owned(),
-            );
+            return Err("load.hosts: a scan needs a single host".to_owned());
         }
         if load.slices.is_some() {
             return Err(
-                "workload.kind: a scan reads each range once, so arms cannot take turns with it"
+                "workload.kind: a scan reads each range once, so it cannot be used in arms"
                     .to_owned(),
             );
         }
@@ -426,7 +424,7 @@ mod tests {
         };
         for (first, last, ranges) in [(1, 3, 4), (1, 3, 0), (3, 1, 1)] {
             let words = refusal(cut(first, last, ranges), 0);
-            assert!(words.starts_with("workload.parts[0].keys: from"), "{words}");
+            assert!(words.starts_with("workload.parts[0].keys: "), "{words}");
         }
         let words = refusal(cut(i64::MIN, i64::MAX, u64::MAX), 0);
         assert!(words.contains("at most 1000000000"), "{words}");

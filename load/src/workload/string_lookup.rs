@@ -11,16 +11,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which rows are asked for.
+/// Which rows are read.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Drawn, by the distribution.
+    /// Random, by the distribution.
     #[default]
     Random,
-    /// The first of the table, in the order in which they were inserted.
+    /// The first rows of the table, in the order of insertion.
     FirstRows,
-    /// The first of the index, in its order.
+    /// The first rows of the index, in its order.
     Index,
 }
 
@@ -35,9 +35,9 @@ pub struct Keys {
     #[serde(default = "thirty_six")]
     #[schemars(range(min = SHORTEST, max = LONGEST))]
     string_length: usize,
-    /// Which rows are asked for: drawn at random, by the distribution; the first of the table, as
-    /// they were inserted; or the first of the index, in its order. After the last row comes the
-    /// first again.
+    /// Which rows are read: random ones, by the distribution; the first of the table, in the order
+    /// of insertion; or the first of the index, in its order. After the last row it continues with
+    /// the first.
     #[serde(default)]
     order: Order,
     /// How keys are drawn.
@@ -55,9 +55,7 @@ impl told::Keys for Keys {
 
     fn check(&self) -> Result<(), String> {
         if self.order != Order::Random && self.distribution != Distribution::default() {
-            return Err(
-                "workload.distribution: only rows in the order \"random\" are drawn".to_owned(),
-            );
+            return Err("workload.distribution: it is used only with order \"random\"".to_owned());
         }
         check_distribution(&self.distribution)
     }

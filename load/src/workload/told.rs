@@ -76,14 +76,14 @@ impl Told for Script {
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         if load.hosts > 1 {
             return Err(
-                "load.hosts: a script numbers the threads of one process, so it cannot be shared \
-                 by several hosts"
+                "load.hosts: a script numbers the threads of one process; use a single host"
                     .to_owned(),
             );
         }
         if load.reconnect_every.is_some() {
             return Err(
-                "load.reconnect_every: a script opens and closes its own connections".to_owned(),
+                "load.reconnect_every: a script opens and closes its own connections; remove it"
+                    .to_owned(),
             );
         }
         Ok(())

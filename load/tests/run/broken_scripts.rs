@@ -70,7 +70,7 @@ fn fault(way: &str, script: &str, output: &Output) -> Option<String> {
         None => Some(format!("ended by a signal: {}", output.status)),
         Some(0) => None,
         Some(_) if !WORDS.iter().any(|words| said.contains(words)) => {
-            Some("failed without a word".to_owned())
+            Some("failed without a message".to_owned())
         }
         Some(_) => None,
     };

@@ -53,10 +53,7 @@ fn one_cpu_is_no_pair_and_no_error() {
         (&json!(1), &json!([]), &json!(0))
     );
     let words = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        words.contains("may use one CPU, which is no pair"),
-        "{words}"
-    );
+    assert!(words.contains("two CPUs are needed"), "{words}");
 }
 
 /// The number of a CPU that this process may use.

@@ -495,7 +495,7 @@ fn what_cannot_be_under_way_together_is_refused() {
         deep(),
     );
     compressed["load"]["measure_s"] = json!(1.0);
-    assert!(refusal(&compressed).contains("leave out server.compression"));
+    assert!(refusal(&compressed).contains("remove server.compression"));
     let shallow = |depth: Value| refused(points(), json!({"connections": 2, "depth": depth}));
     assert!(shallow(json!(0)).contains("load.depth: 0 is not between 1 and 64"));
     assert!(shallow(json!(65)).contains("load.depth: 65 is not between 1 and 64"));

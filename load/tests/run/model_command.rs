@@ -20,7 +20,7 @@ fn command_lines_that_cannot_be_are_refused_with_one_line() {
             2,
             "unknown field `under_lock`",
         ),
-        (&["--knob=speed=2"], 2, "from 1 to 1.1"),
+        (&["--knob=speed=2"], 2, "use 1 to 1.1"),
         (&["--knob=lock"], 2, "NAME=VALUE"),
         (
             &["--variable=no_such=1"],
@@ -51,7 +51,7 @@ fn command_lines_that_cannot_be_are_refused_with_one_line() {
         .unwrap();
     let (code, line) = said(&output);
     assert_eq!(code, 1);
-    assert!(line.contains("another server listens there"), "{line}");
+    assert!(line.contains("another server is listening there"), "{line}");
 }
 
 fn said(output: &Output) -> (i32, String) {
@@ -83,5 +83,5 @@ fn the_page_of_the_reference_shows_the_help() {
         std::fs::write(page, text).unwrap();
         return;
     }
-    assert_eq!(shown, wanted, "CONTEND_UPDATE_GOLDEN=1 writes it anew");
+    assert_eq!(shown, wanted, "CONTEND_UPDATE_GOLDEN=1 updates it");
 }

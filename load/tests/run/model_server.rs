@@ -361,18 +361,14 @@ fn what_it_does_not_know_is_refused_in_the_server_s_codes() {
     let server = Model::start("refused", &["--rows", "1000"]);
     let mut control = server.control();
     for (sql, code, words) in [
-        (
-            "INSERT INTO sbtest VALUES (1)",
-            1290,
-            "nothing can be written",
-        ),
+        ("INSERT INTO sbtest VALUES (1)", 1290, "accepts no writes"),
         ("DROP TABLE sbtest", 1290, "model server"),
         (
             "LOAD DATA LOCAL INFILE 'x' INTO TABLE sbtest",
             1290,
             "model server",
         ),
-        ("SELECT COUNT(*) FROM sbtest", 1235, "it answers SELECT"),
+        ("SELECT COUNT(*) FROM sbtest", 1235, "it supports SELECT"),
         (
             "SELECT c FROM sbtest WHERE k BETWEEN 1 AND 2",
             1235,
@@ -381,17 +377,17 @@ fn what_it_does_not_know_is_refused_in_the_server_s_codes() {
         (
             "SELECT c FROM sbtest WHERE k IN (1",
             1235,
-            "it answers SELECT",
+            "it supports SELECT",
         ),
         (
             "SELECT c FROM sbtest WHERE k IN ('x')",
             1235,
-            "it answers SELECT",
+            "it supports SELECT",
         ),
         ("SELECT c FROM sbtest WHERE k IN (?)", 1064, "prepared"),
-        ("SELECT 1; SELECT 2", 1235, "it answers SELECT"),
-        ("/*!40101 SET NAMES x */", 1235, "it answers SELECT"),
-        ("", 1235, "it answers SELECT"),
+        ("SELECT 1; SELECT 2", 1235, "it supports SELECT"),
+        ("/*!40101 SET NAMES x */", 1235, "it supports SELECT"),
+        ("", 1235, "it supports SELECT"),
         ("SELECT d FROM sbtest WHERE k = 1", 1054, "'d'"),
         ("SELECT c FROM sbtest WHERE d = 1", 1054, "'d'"),
         ("SELECT c FROM sbtest2 WHERE k = 1", 1146, "sbtest.sbtest2"),

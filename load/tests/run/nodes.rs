@@ -82,7 +82,7 @@ fn idle_connections_are_those_of_the_first_node() {
     assert_eq!(servers.each_ref().map(FakeServer::connections), [13, 5]);
     plan["nodes"] = json!([node("b", &servers[1]), node("a", &servers[0])]);
     let failure = failure(&run(&plan));
-    let words = "node \"b\": the run needs 12 connections, and the server's max_connections is 10";
+    let words = "node \"b\": the run needs 12 connections, but the server's max_connections is 10";
     assert_eq!(failure["message"], words);
 }
 
@@ -121,7 +121,7 @@ fn an_unknown_node_is_refused_before_anything_is_connected() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("load.route.weights.c: there is no node"),
+        said.contains("load.route.weights.c: unknown node"),
         "{said}"
     );
     assert_eq!(servers[0].connections(), 0);

@@ -200,7 +200,7 @@ fn the_begin_is_waited_for_and_must_not_have_passed() {
         heard
             .last()
             .unwrap()
-            .contains("the agreed begin had passed"),
+            .contains("the agreed start reached this host"),
         "{heard:?}"
     );
     // Whoever was to say it has gone: the run is over, and its connections are closed.
@@ -249,7 +249,10 @@ fn what_cannot_be_shared_is_refused_by_its_path() {
     let said = refused(load(2), select(), &["run", "-"]);
     assert!(said.contains("`contend-load part`"), "{said}");
     let said = refused(load(2), select(), &["part", "--host", "2"]);
-    assert!(said.contains("--host: 2 is none of the 2"), "{said}");
+    assert!(
+        said.contains("--host: 2 is not below load.hosts, 2"),
+        "{said}"
+    );
     let script = json!({"kind": "lua", "script": "oltp_read_only"});
     let said = refused(load(2), script, &check);
     assert!(said.contains("load.hosts: a script"), "{said}");

@@ -115,7 +115,7 @@ fn a_run_whose_threads_all_hang_fails_and_has_the_rates_of_its_time() {
         let ended = ended(name, script, &["--threads=2", "--time=1", more], false);
         let said = &ended.said;
         assert_eq!(ended.code, Some(1), "{name}: {said}");
-        assert!(said.contains("2 of 2 thread(s) had not ended"), "{said}");
+        assert!(said.contains("2 of 2 thread(s)"), "{said}");
         assert_eq!(ended.number("total time:"), 1.0, "{said}");
         assert_eq!(ended.number("total number of events:"), wanted, "{said}");
         assert_eq!(ended.rate(), wanted, "{said}");
@@ -182,7 +182,7 @@ fn a_report_hook_that_never_comes_back_is_given_up() {
         let words = [time, "--report-interval=0.2", LAST_EVENTS];
         let ended = ended(&name, &hook, &words, signalled);
         assert_eq!(ended.code, Some(0), "{}", ended.said);
-        let words = "report_intermediate had not come back";
+        let words = "report_intermediate had not returned";
         assert!(ended.said.contains(words), "{}", ended.said);
         assert!(ended.number("total number of events:") > 0.0);
     });
@@ -210,7 +210,7 @@ fn the_end_of_a_script_whose_threads_all_hang_has_a_limit_too() {
     );
     let ended = ended("the-end", &script, &["--time=1"], false);
     assert_eq!(ended.code, Some(1), "{}", ended.said);
-    let words = "FATAL: `done' function failed: it had not come back after 1 s";
+    let words = "FATAL: `done' function failed: it had not returned after 1 s";
     assert!(ended.said.contains(words), "{}", ended.said);
     assert_eq!(ended.number("total time:"), 1.0, "{}", ended.said);
 }

@@ -185,7 +185,7 @@ fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
     let said = refusal(&plan);
     assert!(said.contains("did you mean \"oltp_read_only\"?"), "{said}");
     plan["workload"]["script"] = json!("./nosuch.lua");
-    assert!(refusal(&plan).contains("./nosuch.lua cannot be read"));
+    assert!(refusal(&plan).contains("cannot read ./nosuch.lua"));
     plan["workload"]["script"] = json!("oltp_read_only");
     for (options, words) in [
         (
@@ -202,11 +202,11 @@ fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
         ),
         (
             json!({"threads": 7}),
-            "workload.options.threads: load.connections says it",
+            "workload.options.threads: use load.connections",
         ),
         (
             json!({"mysql_host": "x"}),
-            "workload.options.mysql_host: the server that is measured says it",
+            "workload.options.mysql_host: the measured server",
         ),
         (
             json!({"rand_type": "flat"}),
@@ -214,7 +214,7 @@ fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
         ),
         (
             json!({"range_size": 1, "range-size": 2}),
-            "workload.options.range_size: it is given twice",
+            "workload.options.range_size: it is set twice",
         ),
     ] {
         plan["workload"]["options"] = options;
@@ -388,7 +388,9 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
         .sum::<u64>();
     assert_eq!(of_intervals, queries);
     plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 1});
-    assert!(refusal(&plan).contains("load.arrival.think_s: the script needs a thread"));
+    assert!(
+        refusal(&plan).contains("load.arrival.think_s: the script needs operating system threads")
+    );
 }
 
 #[test]
@@ -468,7 +470,7 @@ function event() end
     let plan = plan(Path::new("/nowhere"), "auto");
     let output = script(&plan, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is no script"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a script"));
 }
 
 #[test]

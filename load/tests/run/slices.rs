@@ -418,7 +418,7 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
     );
     refused(
         &|p| p["load"]["slices"]["settle_s"] = json!(0.2),
-        "load.slices: a slice of 0.1 s is shorter than the 0.2 s",
+        "load.slices: slice_s, 0.1 s, is shorter than settle_s, 0.2 s",
     );
     refused(
         &|p| p["load"]["slices"]["rest_s"] = json!(-1),
@@ -427,7 +427,7 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
     refused(&|p| p["load"]["measure_s"] = json!(1), "load.measure_s: ");
     refused(
         &|p| p["load"]["events"] = json!(10),
-        "load.slices.settle_s: a slice of work that has an end is all of it",
+        "load.slices.settle_s: the workload has an end",
     );
     refused(&|p| p["arms"] = json!([]), "load.slices: ");
     refused(&|p| p["arms"][1]["name"] = json!("off"), "arms[1].name: ");
@@ -465,14 +465,14 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
     );
     refused(
         &|p| p["nodes"] = json!([{"name": "a"}]),
-        "nodes: of a run that hops between arms each arm names its own",
+        "nodes: in a run with arms each arm has its own",
     );
     refused(
         &|p| {
             p["load"].as_object_mut().unwrap().remove("slices");
             p["load"]["measure_s"] = json!(1);
         },
-        "arms: a run hops between them as load.slices says",
+        "arms: a run with arms needs load.slices",
     );
     refused(
         &|p| {

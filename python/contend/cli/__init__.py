@@ -1,1 +1,4 @@
-"""The command line, with a file per group of subcommands. Parse, call one function, print, exit."""
+"""The command line: one file per group of commands; each parses, calls one function, prints, exits.
+
+It may import every room; nothing imports it. Start in `main.py`, which lists the commands.
+"""

@@ -19,7 +19,7 @@ from contend.files import default_cache
 from contend.lab.client import ADDRESSES, choose_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
-from contend.load import calibration as room
+from contend.load import calibration as calibrator
 from contend.load.calibration import CAREFUL, Extent, folder_of, path_of
 from contend.load.ceilings import (
     FIGURES,
@@ -48,17 +48,16 @@ _ONLY_MEASURED = ("experiment", "connections", "tcp", "seconds", "rounds")
 
 def add_calibrate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Drives a server that answers without work, so that what is reached is "
-        "contend-load's own: queries a second, CPU per query and latency, for a set of "
-        "connection counts. `contend run` compares every run with it and marks those whose "
-        "client was near its limit. What a run needs and is not there it measures by itself, "
-        "in short; this command takes its time (about a minute), and replaces it."
+        "Measure contend-load's own limits against a server that does no work: queries per second, "
+        "CPU per query and latency, for several connection counts. `contend run` marks runs whose "
+        "client was near its limit. It measures missing limits itself, briefly; this command "
+        "takes about a minute and replaces them."
     )
     parser.add_argument(
         "experiment",
         metavar="RECIPE|FILE",
         nargs="?",
-        help="calibrate for the cells of this experiment, in place of the standard set "
+        help="calibrate for the cells of this experiment instead of the standard set "
         f"({' and '.join(WORKLOADS)}, prepared)",
     )
     parser.add_argument(
@@ -67,18 +66,18 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
         help="connection counts (default: " + ",".join(map(str, CONNECTIONS)) + ")",
     )
     parser.add_argument(
-        "--tcp", action="store_true", help="over the loopback address, not a Unix socket"
+        "--tcp", action="store_true", help="use the loopback address, not a Unix socket"
     )
     parser.add_argument(
-        "--seconds", metavar="S", help=f"how long a round measures (default: {CAREFUL.measure_s:g})"
+        "--seconds", metavar="S", help=f"time of a round (default: {CAREFUL.measure_s:g})"
     )
     parser.add_argument(
         "--rounds",
         metavar="N",
-        help=f"rounds of each, for the intervals (default: {CAREFUL.rounds})",
+        help=f"rounds of each load, for the intervals (default: {CAREFUL.rounds})",
     )
     parser.add_argument(
-        "--show", action="store_true", help="measure nothing: show what is kept of this host"
+        "--show", action="store_true", help="show this host's calibration; measure nothing"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_calibrate)
@@ -87,17 +86,17 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
 def _calibrate(args: argparse.Namespace) -> int:
     program, cache = find_program(), default_cache()
     if args.show:
-        _refuse(args, _ONLY_MEASURED, "--show", "It measures nothing.")
-        calibration = room.stored(program, cache)
+        _refuse(args, _ONLY_MEASURED, "--show", "Leave one of them out: --show measures nothing.")
+        calibration = calibrator.stored(program, cache)
         _print(calibration, calibration.ceilings.values(), cache, as_json=args.json)
         return 0
     shapes, effort = _shapes(args, program), _effort(args)
     with display_on(console(stderr=True)) as display:
-        before = room.writable(program, cache, lambda text: display(Notice(text)))
+        before = calibrator.writable(program, cache, lambda text: display(Notice(text)))
         about = format_duration(len(shapes) * effort.seconds)
         display(Notice(f"calibrating contend-load for {len(shapes)} kinds of load: about {about}"))
-        with room.watched() as disturbances:
-            ceilings = room.calibrate(
+        with calibrator.watched() as disturbances:
+            ceilings = calibrator.calibrate(
                 shapes,
                 program,
                 effort,
@@ -105,11 +104,11 @@ def _calibrate(args: argparse.Namespace) -> int:
                     StepProgress("calibrating contend-load", done, total, "rounds")
                 ),
             )
-        room.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
+        calibrator.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
         if disturbances:
-            what = "; ".join(disturbances)
-            display(Notice(f"{what}: calibrate again when the host is quiet"))
-        room.keep(ceilings, before, cache, lambda text: display(Notice(text)))
+            causes = "; ".join(disturbances)
+            display(Notice(f"{causes}: calibrate again when the host is quiet"))
+        calibrator.keep(ceilings, before, cache, lambda text: display(Notice(text)))
     _print(before, ceilings, cache, as_json=args.json)
     return 0
 
@@ -120,7 +119,7 @@ def _calibrate(args: argparse.Namespace) -> int:
 def _shapes(args: argparse.Namespace, program: Path) -> list[RunShape]:
     transport: Transport = "tcp" if args.tcp else "socket"
     if args.experiment is not None:
-        _refuse(args, ["connections"], "an experiment", "Its cells say what is measured.")
+        _refuse(args, ["connections"], "an experiment", "Its cells define the connections.")
         return _shapes_of(args.experiment, program, transport)
     counts = _connections(args.connections)
     # With the default parameters of a file.
@@ -146,8 +145,8 @@ def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]
     if not shapes:
         raise RequestError(
             f"{name} has no workload that can be calibrated",
-            hint="The server without work knows no statements or scripts of your own, and gives "
-            f"every range {RANGE_ROWS} rows.",
+            hint="Use a built-in workload: the calibration server cannot run your own statements "
+            f"or scripts, and returns {RANGE_ROWS} rows for every range.",
         )
     return sorted(dict.fromkeys(shapes), key=lambda shape: shape.connections)
 
@@ -155,13 +154,13 @@ def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]
 def _connections(text: str | None) -> list[int]:
     if text is None:
         return list(CONNECTIONS)
-    words = [word.strip() for word in text.split(",")]
-    if not all(_is_count(word) and 1 <= int(word) <= CONNECTIONS_MAX for word in words):
+    counts = [count.strip() for count in text.split(",")]
+    if not all(_is_count(count) and 1 <= int(count) <= CONNECTIONS_MAX for count in counts):
         raise RequestError(
             f"--connections: {text!r} is not a list of numbers from 1 to {CONNECTIONS_MAX}",
-            hint="Write them with commas: --connections 1,8,64",
+            hint="Separate them with commas: --connections 1,8,64",
         )
-    return sorted({int(word) for word in words})
+    return sorted({int(count) for count in counts})
 
 
 def _effort(args: argparse.Namespace) -> Extent:
@@ -174,15 +173,13 @@ def _effort(args: argparse.Namespace) -> Extent:
         except ValueError as error:
             raise RequestError(f"--seconds: {error}", hint="For example --seconds 2.") from None
         if not 0.01 <= seconds <= MEASURE_S_MAX:
-            raise RequestError(f"--seconds: a round measures 10 ms to {MEASURE_S_MAX:g} s")
+            raise RequestError(f"--seconds must be from 10 ms to {MEASURE_S_MAX:g} s")
     if args.rounds is not None:
         if not _is_count(args.rounds):
             raise RequestError(f"--rounds: {args.rounds!r} is not a number")
         rounds = int(args.rounds)
         if not 2 <= rounds <= ROUNDS_MAX:
-            raise RequestError(
-                f"--rounds: 2 to {ROUNDS_MAX}", hint="One round alone says nothing of its error."
-            )
+            raise RequestError(f"--rounds must be from 2 to {ROUNDS_MAX}")
     return Extent(rounds, CAREFUL.warmup_s, seconds)
 
 
@@ -194,11 +191,10 @@ def _has_unit(text: str) -> bool:
     return text.strip()[-1:].isalpha()
 
 
-def _refuse(args: argparse.Namespace, names: Iterable[str], beside: str, why: str) -> None:
-    given = [name for name in names if getattr(args, name)]
-    if given:
-        option = "an experiment" if given[0] == "experiment" else f"--{given[0]}"
-        raise RequestError(f"{option} does not go with {beside}", hint=why)
+def _refuse(args: argparse.Namespace, names: Iterable[str], other: str, hint: str) -> None:
+    if name := next((name for name in names if getattr(args, name)), None):
+        option = "an experiment" if name == "experiment" else f"--{name}"
+        raise RequestError(f"{option} cannot be combined with {other}", hint=hint)
 
 
 # --- the output ---
@@ -252,10 +248,10 @@ def _lines(calibration: Calibration, shown: list[Ceiling], path: Path) -> Iterat
         f"{host.cpus} CPUs, Linux {host.kernel}"
     )
     if not shown:
-        yield "not calibrated: `contend calibrate` does it, and `contend run` as far as it needs."
+        yield "not calibrated: run `contend calibrate`; `contend run` calibrates what it needs."
         others = len(list(folder_of(path.parent.parent).glob("*.json")))
         if others:
-            yield f"({others} of other hosts or programs in {path.parent})"
+            yield f"(calibrations of other hosts or programs in {path.parent}: {others})"
         return
     groups: dict[str, list[Ceiling]] = {}
     for ceiling in shown:
@@ -266,10 +262,10 @@ def _lines(calibration: Calibration, shown: list[Ceiling], path: Path) -> Iterat
         yield from textwrap.wrap(f"{group[0].shape.title}; {at[:10]}", _TEXT_WIDTH)
         yield from _table(sorted(group, key=lambda ceiling: ceiling.shape.connections))
     yield ""
-    yield "Against a server without work. ±: half of the 95 % interval over n rounds; thread: CPU"
-    yield "share of the client's busiest. A run that asks for over half of the queries a second of"
-    yield "its row is marked client-limited."
-    yield f"Kept in {path}"
+    yield "Limits against a server that does no work. ±: half the 95 % interval over n rounds;"
+    yield "thread: CPU share of the busiest client thread. A run above half of its row's queries/s"
+    yield "is marked client-limited."
+    yield f"Stored in {path}"
 
 
 def _table(ceilings: list[Ceiling]) -> Iterator[str]:

@@ -13,21 +13,21 @@ from contend.files import write_output
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Compare run folders of one experiment from two hosts, versions or days, cell by cell, "
-        "with the first. What was not measured in turn carries the difference of its host and "
-        "hour: to compare two servers or settings on one host, `contend try` is the better design."
+        "Compare runs of one experiment from different hosts, versions or days: each with the "
+        "first, cell by cell. They were not interleaved, so they also differ by host and hour. To "
+        "compare two servers or settings on one host, use `contend try`."
     )
     parser.add_argument(
         "sides",
         metavar="RUN",
         nargs="+",
-        help="a run folder, or a folder that has several of them: the sessions of one side; after "
-        "the first also published:NAME, figures that the experiment brings with it",
+        help="a run folder, or a folder of several: the sessions of one side. After the first "
+        "also published:NAME, published figures from the experiment file",
     )
     add_metric(parser)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
     parser.add_argument(
-        "--html", metavar="FILE", type=Path, help="write the comparison as one HTML file too"
+        "--html", metavar="FILE", type=Path, help="also write the comparison as one HTML file"
     )
     add_gate(parser)
     parser.set_defaults(run=_compare)
@@ -37,7 +37,7 @@ def _compare(args: argparse.Namespace) -> int:
     check_gate(args, has_gate=args.fail_if_slower is not None)
     limit = _limit(args.fail_if_slower)
     if len(args.sides) < 2:
-        raise RequestError("one run is nothing to compare", hint="Name two run folders or more.")
+        raise RequestError("one run cannot be compared", hint="Name at least two run folders.")
     # Errors and the help must not wait for this import.
     from contend.report.gate import gate_json
     from contend.runs.published_side import PREFIX, published_side
@@ -47,13 +47,13 @@ def _compare(args: argparse.Namespace) -> int:
     runs = [name for name in args.sides if not name.startswith(PREFIX)]
     if not runs or args.sides[0] != runs[0]:
         raise RequestError(
-            "published figures are set beside a run, which is named first",
+            "published figures are compared with a run, which comes first",
             hint=f"Write `contend compare RUN {PREFIX}NAME`.",
         )
     if len(runs) == 1 and limit is not None:
         raise RequestError(
-            "published figures have no intervals, and so no gate",
-            hint="A gate is between two run folders or more.",
+            "published figures have no intervals, so a gate is impossible",
+            hint="Name at least two run folders for a gate.",
         )
     sides = read_sides(runs, metrics_of(args))
     named = [name.removeprefix(PREFIX) for name in args.sides if name.startswith(PREFIX)]
@@ -67,7 +67,7 @@ def _compare(args: argparse.Namespace) -> int:
     else:
         for line in lines_of_sides(report):
             say(line)
-    return end_gate(args, report.gate, (report.carries,))
+    return end_gate(args, report.gate, (report.caveat,))
 
 
 def _limit(text: str | None) -> float | None:

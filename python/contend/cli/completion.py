@@ -19,12 +19,12 @@ _FOLDERS = frozenset({"DIR", "FOLDER", "RUN"})
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print a script with which a shell completes contend's commands, options, recipes and "
-        'files. bash: eval "$(contend completion bash)" in ~/.bashrc. zsh: write it to a file '
-        "_contend in a folder of $fpath. fish: contend completion fish > "
+        "Print a completion script for contend's commands, options, recipes and files. bash: put "
+        'eval "$(contend completion bash)" in ~/.bashrc. zsh: write it to a file _contend in a '
+        "folder of $fpath. fish: contend completion fish > "
         "~/.config/fish/completions/contend.fish"
     )
-    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
     parser.set_defaults(run=_completion)
 
 
@@ -40,18 +40,18 @@ def completion(shell: str) -> str:
     parser = build_parser(COMMANDS)
     recipes = _recipes()
     for action in _arguments(parser):
-        words = _words(action)
-        if "RECIPE" in words:
+        places = _placeholders(action)
+        if "RECIPE" in places:
             action.complete = recipes  # type: ignore[attr-defined]
-        elif words & _FILES:
+        elif places & _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif words & _FOLDERS:
+        elif places & _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     script: str = shtab.complete(parser, shell)
     return script.rstrip()
 
 
-def _words(action: argparse.Action) -> frozenset[str]:
+def _placeholders(action: argparse.Action) -> frozenset[str]:
     metavar = action.metavar
     names = metavar if isinstance(metavar, tuple) else (metavar or "",)
     return frozenset(word for name in names for word in name.split("|"))

@@ -32,30 +32,28 @@ from contend.units import format_count, format_duration, format_size
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "A dataset is loaded once and kept as the data folder of a cleanly stopped "
-        "server, so that later runs start from a copy."
+        "A dataset is loaded once and kept as the data folder of a cleanly stopped server. Later "
+        "runs start from a copy."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
-    listing = actions.add_parser("list", help="the datasets that are kept")
+    listing = actions.add_parser("list", help="list the kept datasets")
     listing.add_argument("--json", action="store_true", help="print JSON")
 
     dropping = actions.add_parser(
         "drop", help="remove a kept dataset, or contend's tables on a server"
     )
-    what = dropping.add_mutually_exclusive_group(required=True)
-    what.add_argument("key", metavar="KEY", nargs="?", help="as `contend data list` shows it")
-    what.add_argument("--all", action="store_true", help="every kept dataset")
-    what.add_argument(
+    target = dropping.add_mutually_exclusive_group(required=True)
+    target.add_argument("key", metavar="KEY", nargs="?", help="key from `contend data list`")
+    target.add_argument("--all", action="store_true", help="all kept datasets")
+    target.add_argument(
         "--server",
         metavar="DSN",
-        help="the tables that contend made in this database, such as mysql://user@host/database; "
-        "they are listed first",
+        help="contend's tables in this database, such as mysql://user@host/database; they are "
+        "listed first",
     )
-    dropping.add_argument("--yes", action="store_true", help="do not ask")
-    add_import(
-        actions.add_parser("import", help="load a dump of your own, and keep it for experiments")
-    )
+    dropping.add_argument("--yes", action="store_true", help="do not prompt")
+    add_import(actions.add_parser("import", help="load your own dump and keep it for experiments"))
     parser.set_defaults(run=_data)
 
 
@@ -75,7 +73,7 @@ def _list(*, as_json: bool) -> int:
         say_json({"datasets": [_entry(dataset) for dataset in kept]})
         return 0
     if not kept:
-        say("no datasets are kept. `contend run` loads what it needs and keeps it.")
+        say("no datasets. `contend run` loads the data it needs and keeps them.")
         return 0
     rows: list[tuple[str, ...]] = [
         ("KEY", "SERVER", "ENGINE", "ROWS", "SIZE", "LOADED IN", "CREATED")
@@ -121,7 +119,7 @@ def _drop_all(*, yes: bool) -> int:
     kept = list_datasets(default_cache())
     size = format_size(sum(dataset.bytes for dataset in kept))
     if kept and not confirmed(f"Remove {len(kept)} datasets ({size})?", yes=yes):
-        raise RequestError("nothing was removed.", hint="`--yes` removes them without asking.")
+        raise RequestError("nothing was removed.", hint="Use --yes to skip the prompt.")
     for dataset in kept:
         drop(default_cache(), dataset.key)
     say(f"Removed {len(kept)} datasets, freed {size}.")
@@ -132,9 +130,9 @@ def _drop_on(dsn: str, *, yes: bool) -> int:
     server = server_of(Dsn.parse(dsn))
     dropped = drop_on(server, DataSpec(), functools.partial(confirmed, yes=yes))
     if not dropped:
-        say("there is no table of contend's on that server.")
+        say("no tables of contend in that database.")
     for name in dropped:
-        say(f"{name} is dropped.")
+        say(f"Dropped {name}.")
     return 0
 
 
@@ -144,38 +142,36 @@ _TABLES_SHOWN = 20
 
 def add_import(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Loads a dump of mysqldump or mariadb-dump, or any file of statements, into a private "
-        'server and keeps it: an experiment then says [data] schema = "import:NAME". Statements '
-        "that would reach beyond the dump's own database are refused."
+        "Load a dump from mysqldump or mariadb-dump, or any file of statements, into a private "
+        'server and keep it for experiments with [data] schema = "import:NAME". Statements that '
+        "reach beyond the dump's own database are refused."
     )
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="the dump: plain, or packed with gzip, bzip2 or xz"
+        "file", metavar="FILE", type=Path, help="the dump: plain, gzip, bzip2 or xz"
     )
-    parser.add_argument("--name", help="what it is known by (default: the file's name)")
+    parser.add_argument("--name", help="name of the import (default: the file's name)")
     parser.add_argument(
         "--engine",
         choices=ENGINES,
-        help="the storage engine of all its tables (default: what the dump says of each)",
+        help="storage engine of all its tables (default: as in the dump)",
     )
     parser.add_argument(
-        "--database", metavar="NAME", help="which one to take, if the dump has several"
+        "--database", metavar="NAME", help="database to import, if the dump has several"
     )
     parser.add_argument(
         "--server",
         metavar="NAME|PATH",
-        help="the server that loads it, as `contend run --server` takes it; a run on another "
-        "server loads the file again by itself",
+        help="server that loads it (like `contend run --server`); a run on a different server "
+        "loads the file again automatically",
     )
     parser.add_argument(
         "--skip-refused",
         action="store_true",
-        help="leave out statements that would reach beyond the dump's own database, and lines that "
-        "are messages of a program",
+        help="skip statements that reach beyond the dump's own database, and lines that are "
+        "program messages",
     )
     parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="import it although the name stands for another dump already",
+        "--replace", action="store_true", help="replace an imported dump of the same name"
     )
 
 
@@ -184,7 +180,7 @@ def run_import(args: argparse.Namespace) -> int:
     if re.fullmatch(IMPORT_NAME, name) is None:
         raise RequestError(
             f'"{name}" cannot be the name of an import',
-            hint="Give --name letters, digits, '_' and '-'.",
+            hint="Use letters, digits, '_' and '-' in --name.",
         )
     rules = Rules(database=args.database, engine=args.engine, skip_refused=args.skip_refused)
     binary = find_server(MARIADB if args.server is None else None, wanted=args.server)
@@ -210,7 +206,7 @@ def _name_of(file: Path) -> str:
 def _show(imported: Imported, server: str) -> None:
     dataset, contents = imported.dataset, imported.contents
     if contents is None:
-        say(f"import:{imported.what.name} is kept already for {server}: {dataset.key}.")
+        say(f"import:{imported.what.name} is already kept for {server}: {dataset.key}.")
     else:
         say(
             f"import:{imported.what.name}: {format_count(dataset.rows)} rows in "
@@ -219,36 +215,36 @@ def _show(imported: Imported, server: str) -> None:
             "dump)."
         )
         for table in dataset.tables[:_TABLES_SHOWN]:
-            of_old = f" and {format_count(table.historic)} historic ones" if table.historic else ""
-            say(f"  {table.name}: {format_count(table.rows)} rows{of_old}, {table.engine}")
+            old = f" and {format_count(table.historic)} historic rows" if table.historic else ""
+            say(f"  {table.name}: {format_count(table.rows)} rows{old}, {table.engine}")
         if len(dataset.tables) > _TABLES_SHOWN:
             say(f"  and {len(dataset.tables) - _TABLES_SHOWN} more")
         if contents.events:
             say(
-                f"Events: {contents.events}. They do not run, neither here nor in experiments with "
-                'these data, unless [server] options say event_scheduler = "ON".'
+                f"Events: {contents.events}. They do not run, here or in experiments with these "
+                'data, unless [server] options have event_scheduler = "ON".'
             )
-        for what, count in contents.left_out.items():
-            say(f"Left out ({what}): {count}.")
+        for kind, count in contents.left_out.items():
+            say(f"Skipped ({kind}): {count}.")
     say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Ask each condition that the tables of a schema hold whatever was done to them, with the "
-        "number of rows that break it and some of them. Nothing is changed on the server. Of a "
-        "run folder: show what was seen during the run. Exit code 1 if a condition is broken."
+        "Check each condition that must always hold for a schema's tables. Prints how many rows "
+        "break it, and some of them; changes nothing on the server. For a run folder, show the "
+        "results recorded during the run. Exit code 1 if a condition is broken."
     )
     parser.add_argument("schema", metavar="SCHEMA", help=f"one of {', '.join(SCHEMAS)}")
     parser.add_argument(
         "where",
         metavar="DSN|RUN",
-        help="the server, such as mysql://user@host/database, or a run folder",
+        help="server, such as mysql://user@host/database, or a run folder",
     )
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="nothing was done to the tables since they were loaded: also ask what holds only then",
+        help="also check what holds only for freshly loaded, unchanged tables",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_check)
@@ -262,7 +258,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         say_json({"schema": args.schema, "conditions": checked})
     else:
-        _tell(checked)
+        _print(checked)
     return _code(checked)
 
 
@@ -272,7 +268,7 @@ def _ask_server(dsn: str, schema: str, *, fresh: bool) -> list[Checked]:
     if database is None:
         raise RequestError(
             f"{server.dsn} names no database",
-            hint="Put it behind the host: mysql://user@host/database.",
+            hint="Add it after the host: mysql://user@host/database.",
         )
     with server.connect(read_timeout=LONG_S) as connection:
         return check(connection, database, schema, fresh=fresh)
@@ -282,42 +278,41 @@ def _show_run(args: argparse.Namespace) -> int:
     folder = Path(args.where)
     if not folder.is_dir():
         raise RequestError(
-            f"{args.where} is not a DSN, and there is no such run folder",
+            f"{args.where} is neither a DSN nor a run folder",
             hint="Write mysql://user@host/database, or mysql://user@/database?socket=/path.",
         )
     if args.fresh:
-        raise RequestError("--fresh is for a server: a run knows which data were fresh.")
+        raise RequestError("--fresh needs a server: a run has recorded which data were fresh.")
     looks = [look for look in looks_in(folder) if look["schema"] == args.schema]
     if not looks:
         raise RequestError(
-            f"{folder} has no tables of {args.schema} that were looked at",
-            hint='`check = "each_run"` in an experiment, or `--set check=each_run`, looks after '
-            "each run.",
+            f"{folder} has no results of checks of {args.schema}",
+            hint="Measure with `contend run --check-each` to check after each run.",
         )
     if args.json:
         say_json({"schema": args.schema, "looks": looks})
     else:
         for look in looks:
-            told = ", ".join(f"{path} = {value}" for path, value in look["settings"].items())
-            say(f"{look['at']} {_WHEN[look['when']]}{f' ({told})' if told else ''}")
-            _tell(look["conditions"])
+            settings = ", ".join(f"{path} = {value}" for path, value in look["settings"].items())
+            say(f"{look['at']} {_WHEN[look['when']]}{f' ({settings})' if settings else ''}")
+            _print(look["conditions"])
     return max(_code(look["conditions"]) for look in looks)
 
 
 _WHEN = {
     "loaded": "after loading",
     "run": "after a run",
-    "end": "before the copy of the data was given up",
+    "end": "before the copy of the data was discarded",
 }
 
 
-def _tell(checked: Sequence[Checked]) -> None:
+def _print(checked: Sequence[Checked]) -> None:
     for line in lines_of(checked):
         say(line)
-    asked = sum(condition["broken"] is not None for condition in checked)
+    done = sum(condition["broken"] is not None for condition in checked)
     broken = sum(bool(condition["broken"]) for condition in checked)
-    told = f"{broken} broken" if broken else "all hold"
-    say(f"{asked} of {len(checked)} conditions checked: {told}")
+    outcome = f"{broken} broken" if broken else "all hold"
+    say(f"{done} of {len(checked)} conditions checked: {outcome}")
 
 
 def _code(checked: Sequence[Checked]) -> int:

@@ -19,43 +19,43 @@ if TYPE_CHECKING:
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Look at this host, and at a server if one is named, for what spoils or explains "
-        "measurements. Nothing is changed. Exit code 1 if something severe was found."
+        "Check this host, and optionally a server, for problems that spoil or explain "
+        "measurements. Nothing is changed. Exit code 1 if a problem is severe."
     )
     parser.add_argument(
         "--server",
         metavar="DSN",
-        help="look at this server too (mysql://user@host/, socket:/path)",
+        help="also check this server (mysql://user@host/, socket:/path)",
     )
     parser.add_argument(
         "--folder",
         metavar="DIR",
         type=Path,
-        help="where the data lies (default: contend's cache, or the server's data folder); one "
-        "small file is written there and removed",
+        help="data folder (default: contend's cache, or the server's data folder); one small file "
+        "is written there and removed",
     )
     parser.add_argument(
-        "--short", action="store_true", help="measure nothing, as before a run: under a second"
+        "--short", action="store_true", help="measure nothing, as before a run; under a second"
     )
     parser.add_argument(
         "--ignore",
         metavar="ID=REASON",
         action="append",
         default=[],
-        help="show what this check finds apart, with the reason; may be given several times",
+        help="ignore this check's result and show it separately with the reason; may be repeated",
     )
     does = parser.add_mutually_exclusive_group()
     does.add_argument(
         "--explain",
         metavar="ID",
-        help="say what a check looks at, why, and what mends it; all of them: --explain all",
+        help="explain a check, or all: what it examines, why, and how to fix a problem",
     )
     does.add_argument(
         "--compare",
         metavar=("A.json", "B.json"),
         type=Path,
         nargs=2,
-        help="say what differs between two hosts or servers, of which --json was kept",
+        help="show the differences between two hosts or servers, from their saved --json output",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=_doctor)

@@ -50,8 +50,8 @@ def add_try(parser: Parser) -> None:
     parser.meant = {"--threads": "--connections", "--time": "--for", "--table-size": "--data"}
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = (
-        "Is another value of a server option faster? Each gets a server of its own, and the\n"
-        "first is the baseline. Ends in about a minute, with intervals."
+        "Is a different value of a server option faster? Each value gets its own server;\n"
+        "the first is the baseline. Takes about a minute and reports intervals."
     )
     parser.epilog = EXAMPLES
     parser.usage = "contend try NAME=VALUE,VALUE… [options]"
@@ -60,29 +60,28 @@ def add_try(parser: Parser) -> None:
         "settings",
         metavar="NAME=VALUE,…",
         nargs="*",
-        help="an option of the server with its values; of several options the first with two "
-        "values is compared, at each value of the others",
+        help="a server option and its values; the first option with several values is compared, "
+        "at each value of the others",
     )
-    add("--a", metavar="'X=1 Y=2'", help="in place of that: a set of options, the baseline")
-    add("--b", metavar="'X=3'", help="the set that is compared with it")
+    add("--a", metavar="'X=1 Y=2'", help="compare sets of options: the baseline set")
+    add("--b", metavar="'X=3'", help="the set to compare with --a")
     add(
         "--workload",
         metavar="NAME",
-        help="what is asked: read_only, point_select, tpcc, … or sysbench's name of it "
-        f"(default: {WORKLOAD_USUAL})",
+        help=f"read_only, point_select, tpcc, … or a sysbench name (default: {WORKLOAD_USUAL})",
     )
     add(
         "--sql",
         metavar="STATEMENT",
         action="append",
         default=[],
-        help="a statement to ask in place of that; several are asked equally often",
+        help="run this statement instead of a workload; several are run equally often",
     )
-    add("--writes", action="store_true", help="--sql may change rows")
+    add("--writes", action="store_true", help="allow --sql to change rows")
     add(
         "--data",
         metavar="ROWS|NAME",
-        help="rows of the table, or which tables: employees, tpcc, import:NAME "
+        help="number of rows, or a schema: employees, tpcc, import:NAME "
         f"(default: {ROWS_USUAL:,} rows)",
     )
     add("--engine", metavar="NAME", help="storage engine of the tables (default: InnoDB)")
@@ -90,7 +89,7 @@ def add_try(parser: Parser) -> None:
         "--connections",
         metavar="N,…",
         default=CONNECTIONS_USUAL,
-        help=f"how many ask at the same time (default: {CONNECTIONS_USUAL})",
+        help=f"numbers of connections (default: {CONNECTIONS_USUAL})",
     )
     add(
         "--server",
@@ -98,26 +97,26 @@ def add_try(parser: Parser) -> None:
         metavar="NAME|DSN",
         action="append",
         default=[],
-        help="a server, as of `contend run`; two, such as mariadb,mysql@sid, are compared",
+        help="server (see `contend run --help`); two, such as mariadb,mysql@sid, are compared",
     )
     add(
         "--for",
         dest="time",
         metavar="TIME",
-        help=f"measure for so long (default: {TIME_USUAL}; a gate: "
-        "until it is certain that nothing is slower, 10 min at most)",
+        help=f"measuring time (default: {TIME_USUAL}; with a gate: as long as it needs, at most "
+        "10 min)",
     )
     add(
         "--metric",
         metavar="NAME,…",
-        help="what is compared, such as response_us_p99; of several the first decides (default: "
-        "what the workload is compared by: new orders, transactions or queries)",
+        help="metrics to compare, such as response_us_p99; the first decides (default: new "
+        "orders, transactions or queries, depending on the workload)",
     )
-    add("--until", metavar="WIDTH", help="measure until the answer is so narrow, such as 2%%")
-    add("--print", action="store_true", help="print the experiment file, and measure nothing")
-    add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")
+    add("--until", metavar="WIDTH", help="measure until the interval is within ±WIDTH, such as 2%%")
+    add("--print", action="store_true", help="print the experiment file and measure nothing")
+    add("--out", metavar="DIR", type=Path, help="run folder to create (like `contend run --out`)")
     add("--json", action="store_true", help="print the result as JSON")
-    add("--yes", action="store_true", help="do not ask, as of `contend run`")
+    add("--yes", action="store_true", help="do not prompt (like `contend run --yes`)")
     add_gate(parser)
     parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
     parser.set_defaults(why=False, profile=False, scheduler=None)
@@ -191,7 +190,7 @@ def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
     if default := program_defaults(binary).get(name):
         value = as_text(level)
         error.hint = (
-            f"{value} is the server's default. Name another value beside it: {name}={value},…"
+            f"{value} is the server's default. Add a different value: {name}={value},…"
             if same_value(default, value)
             else f"The server's default is {default}: {name}={default},{value}."
         )
@@ -199,14 +198,14 @@ def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
 
 
 def add_recipes(parser: argparse.ArgumentParser) -> None:
-    parser.description = "List the built-in experiments with what they ask."
+    parser.description = "List the built-in experiments and the questions they answer."
     actions = parser.add_subparsers(metavar="ACTION", dest="action")
     show = actions.add_parser(
         "show",
         help="print a recipe's file",
-        description="Print a recipe's file: a start for an experiment of your own.",
+        description="Print a recipe's file, as a start for your own experiment.",
     )
-    show.add_argument("name", metavar="RECIPE", help="its name")
+    show.add_argument("name", metavar="RECIPE", help="name of the recipe")
     parser.set_defaults(run=_recipes)
 
 
@@ -222,12 +221,10 @@ def _recipes(args: argparse.Namespace) -> int:
 
 def add_schema(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print the JSON Schema of experiment files. Editors with TOML support complete "
-        "keys and show mistakes with it."
+        "Print the JSON Schema of experiment files. Editors with TOML support use it to complete "
+        "keys and mark mistakes."
     )
-    parser.add_argument(
-        "--markdown", action="store_true", help="tables of the keys for people instead"
-    )
+    parser.add_argument("--markdown", action="store_true", help="print tables of the keys instead")
     parser.set_defaults(run=_schema)
 
 

@@ -24,36 +24,36 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fail-if-slower",
         metavar="PERCENT",
-        help="end with exit code 3 if any cell is certainly slower, and by so much or more as far "
-        "as can be seen (3%%), with 0 if all of them are certainly not slower by so much, and "
-        "with 4 if it is not certain",
+        help="exit with 3 if a cell is certainly slower, by an estimated PERCENT (such as 3%%) or "
+        "more; 0 if every interval rules that out; else 4",
     )
     group.add_argument(
         "--if-not-certain",
         choices=tuple(_UNCERTAIN),
         default="4",
-        help="the exit code of a gate that is not certain: 4, pass (0) or fail (3)",
+        help="exit code if the gate is not certain: 4, pass (0) or fail (3)",
     )
     group.add_argument(
-        "--junit", metavar="FILE", type=Path, help="write the gate as JUnit XML, a test a cell"
+        "--junit",
+        metavar="FILE",
+        type=Path,
+        help="write the gate as JUnit XML, one test case per cell",
     )
     group.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="write the gate as a comment in Markdown"
+        "--markdown", metavar="FILE", type=Path, help="write the gate as a Markdown comment"
     )
 
 
 def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
     """Refuse now what would fail after the measurement; raises RequestError."""
-    given = {
+    settings = {
         "--junit": args.junit,
         "--markdown": args.markdown,
         "--if-not-certain": None if args.if_not_certain == "4" else args.if_not_certain,
     }
-    for option, value in given.items():
+    for option, value in settings.items():
         if value is not None and not has_gate:
-            raise RequestError(
-                f"{option} is of a gate, and there is none", hint="Add --fail-if-slower 3%."
-            )
+            raise RequestError(f"{option} needs a gate", hint="Add --fail-if-slower 3%.")
     for option, path in (("--junit", args.junit), ("--markdown", args.markdown)):
         if path is None:
             continue
@@ -61,12 +61,12 @@ def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
             raise RequestError(f"{option}: {path} is a folder", hint="Name a file.")
         target = path.resolve()
         # A file is written next to the old one, and replaces it.
-        beside = [target.parent] if target.is_file() or not target.exists() else []
+        folders = [target.parent] if target.is_file() or not target.exists() else []
         old = [target] if target.exists() else []
-        if not all(os.access(one, os.W_OK) for one in [*beside, *old]):
+        if not all(os.access(one, os.W_OK) for one in [*folders, *old]):
             raise RequestError(
                 f"{option}: {path} cannot be written",
-                hint="Name a file in a folder that is there and yours.",
+                hint="Name a file in an existing folder that you may write to.",
             )
 
 

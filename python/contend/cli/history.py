@@ -12,22 +12,22 @@ from contend.errors import RequestError
 
 def add_history(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Show runs of one experiment over time: what each level gained and how fast each cell "
-        "was, run by run; from which run on that is certainly another, and what else changed "
+        "Show runs of one experiment over time: the gain of each level and the speed of each cell, "
+        "run by run. Reports each run from which they certainly changed, and what else changed "
         "there: the server, its variables, contend, the host."
     )
     parser.add_argument(
         "folders",
         metavar="FOLDER",
         nargs="+",
-        help="run folders, or folders in which run folders lie",
+        help="run folders, or folders of run folders",
     )
     parser.add_argument(
-        "--experiment", metavar="NAME", help="which one, if the folders have runs of several"
+        "--experiment", metavar="NAME", help="experiment to show, if there are several"
     )
     add_metric(parser)
     parser.add_argument(
-        "--html", metavar="FILE", type=Path, help="write one page that fetches nothing"
+        "--html", metavar="FILE", type=Path, help="write a self-contained HTML page"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the history as JSON")

@@ -61,11 +61,11 @@ def _done(arguments: Sequence[str]) -> int:
     except Exception as error:
         from contend.servers.client import SHAPES, misread
 
-        words = misread(error) if isinstance(error, SHAPES) else None
-        if words is None:
+        known = misread(error) if isinstance(error, SHAPES) else None
+        if known is None:
             raise
-        _report(words)
-        return words.exit_code
+        _report(known)
+        return known.exit_code
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
@@ -96,20 +96,20 @@ def _report(error: ContendError) -> None:
     lines += [f"  | {line}" for line in (*more, *(error.detail or "").rstrip().splitlines())]
     if error.hint:
         lines.append(f"  hint: {one_line(without_secrets(error.hint))}")
-    said = "\n".join(lines)
-    _say(said, [remedy for remedy in _remedies_left() if remedy not in said])
+    text = "\n".join(lines)
+    _say(text, [remedy for remedy in _remedies_left() if remedy not in text])
 
 
-def _say(said: str, remedies: Sequence[str]) -> None:
-    """The error, and how to restore changes that remain."""
-    lines = [said, *(f"  hint: `{one}` puts back what is still changed there." for one in remedies)]
+def _say(text: str, remedies: Sequence[str]) -> None:
+    """The error, and how to revert changes that remain."""
+    lines = [text, *(f"  hint: Revert the remaining changes with `{one}`." for one in remedies)]
     sys.stderr.write("\n".join(lines) + "\n")
 
 
 def _remedies_left() -> list[str]:
     # Only a command that changes something has imported this module.
-    room = sys.modules.get("contend.servers.undo.journal")
-    return [] if room is None else room.remedies_left()
+    module = sys.modules.get("contend.servers.undo.journal")
+    return [] if module is None else module.remedies_left()
 
 
 def _describe(error: OSError) -> str:

@@ -37,10 +37,10 @@ def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str
         metavar="N",
         type=float,
         default=minutes,
-        help=f"how long to measure (default: {minutes:g}){rest}",
+        help=f"measuring time in minutes (default: {minutes:g}){rest}",
     )
-    parser.add_argument("--json", action="store_true", help="print what came of it as JSON")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--yes", action="store_true", help="do not prompt")
     parser.set_defaults(server=None, resume=None, ignore=[], touch_host=False, out=None)
     parser.set_defaults(scheduler=None)
 
@@ -55,24 +55,24 @@ def require_measured(inner: Path) -> None:
         records = folder.records(intervals=False)
     if any(record.status == "ok" for record in records):
         return
-    said = next((str((one.error or {}).get("message", "")) for one in records), "")
+    message = next((str((one.error or {}).get("message", "")) for one in records), "")
     raise WorkError(
-        f"nothing was measured in {inner}" + (f"; the first run: {said}" if said else ""),
-        hint="Mend the cause, remove that folder and try again.",
+        f"nothing was measured in {inner}" + (f"; the first run: {message}" if message else ""),
+        hint="Fix the cause, remove that folder and try again.",
     )
 
 
 def require_minutes(minutes: float) -> None:
     if not MINUTES_MIN <= minutes <= MINUTES_MAX:
         raise RequestError(
-            f"--minutes {minutes:g} is not between half a minute and a day",
+            f"--minutes must be from {MINUTES_MIN} to {MINUTES_MAX:g}, not {minutes:g}",
             hint="A few minutes are usual.",
         )
 
 
 def require_agreed(question: str, *, yes: bool) -> None:
     if not confirmed(question, yes=yes):
-        raise NotTried("nobody agreed to it", hint="With --yes it is not asked.")
+        raise NotTried("not confirmed", hint="Use --yes to skip the prompt.")
 
 
 def measure_within(

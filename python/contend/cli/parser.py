@@ -31,47 +31,31 @@ class Subcommand(NamedTuple):
 
 COMMANDS: dict[str, Subcommand] = {
     "try": Subcommand(
-        "experiments", "see what other values of a server option change, without a file"
+        "experiments", "compare values of a server option, without an experiment file"
     ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
-    "why": Subcommand("why", "try what may be the cause of a difference that a run found"),
-    "profile": Subcommand(
-        "profile", "see in which functions two levels of a run spend their CPU time"
-    ),
-    "show": Subcommand("results", "show what a run folder says"),
-    "report": Subcommand("results", "write the HTML report of a run folder"),
-    "compare": Subcommand("compare", "compare run folders: two hosts, versions or days"),
-    "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
-    "history": Subcommand(
-        "history", "show runs of one experiment over time: what changed, when, and what else did"
-    ),
-    "serve": Subcommand("serve", "serve one local page over all runs of a folder"),
-    "recipes": Subcommand(
-        "experiments", "list the built-in experiments, or print one to start your own from"
-    ),
+    "why": Subcommand("why", "test possible causes of a difference between levels of a run"),
+    "profile": Subcommand("profile", "show the functions in which two levels spend CPU time"),
+    "show": Subcommand("results", "print the results of a run"),
+    "report": Subcommand("results", "write the HTML report of a run"),
+    "compare": Subcommand("compare", "compare runs of two hosts, versions or days"),
+    "export": Subcommand("results", "write a run as CSV, JSON or Parquet"),
+    "history": Subcommand("history", "show runs of one experiment over time, and what changed"),
+    "serve": Subcommand("serve", "serve a local web page over all runs of a folder"),
+    "recipes": Subcommand("experiments", "list the built-in experiments, or print one"),
     "schema": Subcommand(
         "experiments", "print the JSON Schema of experiment files, for your editor"
     ),
     "warm": Subcommand("warm", "load tables and indexes into the caches of a running server"),
-    "restore": Subcommand("restore", "put back what a killed command left changed on a server"),
-    "server": Subcommand(
-        "server", "get a server without root, list the servers at hand, remove one"
-    ),
-    "data": Subcommand(
-        "data", "import a dump of your own; list the datasets that are kept, remove them"
-    ),
-    "check": Subcommand("data", "see whether the tables of a schema hold its conditions"),
-    "doctor": Subcommand(
-        "doctor", "look for what is wrong with this host or a server, what it costs, what mends it"
-    ),
-    "calibrate": Subcommand(
-        "calibrate", "measure what the load generator itself can do on this host"
-    ),
-    "completion": Subcommand("completion", "print what your shell needs to complete commands"),
-    "mysqlslap": Subcommand(
-        "main", "run a mysqlslap command line: its options, option files, output"
-    ),
-    "sysbench": Subcommand("main", "run a sysbench command line: its scripts, options, output"),
+    "restore": Subcommand("restore", "revert changes that a killed command left on a server"),
+    "server": Subcommand("server", "download servers without root; list or remove them"),
+    "data": Subcommand("data", "import your own dump; list or remove datasets"),
+    "check": Subcommand("data", "check the consistency conditions of a schema's tables"),
+    "doctor": Subcommand("doctor", "check this host or a server for problems, with their fix"),
+    "calibrate": Subcommand("calibrate", "measure the limits of the load generator on this host"),
+    "completion": Subcommand("completion", "print a completion script for your shell"),
+    "mysqlslap": Subcommand("main", "run a mysqlslap command line: same options and output"),
+    "sysbench": Subcommand("main", "run a sysbench command line: same scripts, options, output"),
 }
 """In the order of the help."""
 
@@ -107,14 +91,14 @@ class Parser(argparse.ArgumentParser):
     def _refuse(self, unknown: str) -> NoReturn:
         name = unknown.partition("=")[0].replace("_", "-")
         own = self.meant.get(name)
-        hint = f"It is {own} here." if own else did_you_mean(name, self._option_string_actions)
+        hint = f"Use {own}." if own else did_you_mean(name, self._option_string_actions)
         raise RequestError(
             f"unknown {'option' if unknown.startswith('-') else 'argument'}: {unknown}",
-            hint=hint or f"`{self.prog} --help` lists what it takes.",
+            hint=hint or f"See `{self.prog} --help`.",
         )
 
     def error(self, message: str) -> NoReturn:
-        raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")
+        raise RequestError(message, hint=f"See `{self.prog} --help`.")
 
 
 def command_module(name: str) -> ModuleType:
@@ -149,7 +133,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return 0
     if word not in COMMANDS:
         meant = nearest(word, COMMANDS)
-        hint = f"Did you mean `contend {meant}`?" if meant else "`contend --help` lists all."
+        hint = f"Did you mean `contend {meant}`?" if meant else "See `contend --help`."
         raise RequestError(f"unknown command: {word}", hint=hint)
     args = build_parser((word,)).parse_args(arguments)
     code: int = args.run(args)
@@ -162,8 +146,8 @@ def add_metric(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="compare this, such as response_us_p99, in place of what the experiment names; may "
-        "be given several times, and the first decides",
+        help="metric to compare, such as response_us_p99 (default: the experiment's); repeat for "
+        "several, the first decides",
     )
 
 

@@ -24,9 +24,9 @@ from contend.store.folder import WITHIN_PROFILE
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "In which functions do the two levels of a run that differ most spend their CPU time? "
-        "Measures the pair again, with perf sampling the server and without, so that what the "
-        "profiler does to the server and to the difference is told too."
+        "In which functions do the two levels that differ most spend their CPU time? Measures "
+        "them again, with and without perf sampling the server, so that the profiler's own effect "
+        "is known."
     )
     add_pair_again(parser, minutes=MINUTES)
     parser.add_argument(
@@ -34,7 +34,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         default=HZ,
-        help=f"samples a second of the server's CPU time (default: {HZ})",
+        help=f"samples per second of the server's CPU time (default: {HZ})",
     )
     parser.set_defaults(run=_profile)
 
@@ -69,14 +69,14 @@ def profile(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
 def _require_hz(hz: int) -> None:
     if not 1 <= hz <= HZ_MAX:
         raise RequestError(
-            f"--hz {hz} is not between 1 and {HZ_MAX:,}",
-            hint="Fewer disturb less; more samples come from more time too (--minutes).",
+            f"--hz must be from 1 to {HZ_MAX:,}, not {hz}",
+            hint="A lower rate disturbs less; a longer time (--minutes) also gives more samples.",
         )
 
 
 def _beforehand(plan: ProfilePlan) -> str:
     return (
-        f"{plan.pair.compared} = {plan.pair.finding.level} and {plan.pair.finding.baseline} again, "
-        f"for {plan.seconds / 60:g} min ({REPEATS} repeats), with {plan.hz} samples a second of "
-        "the server's CPU time and without"
+        f"measuring {plan.pair.compared} = {plan.pair.finding.level} and "
+        f"{plan.pair.finding.baseline} again for {plan.seconds / 60:g} min ({REPEATS} repeats), "
+        f"with {plan.hz} samples per second of the server's CPU time and without"
     )

@@ -46,11 +46,11 @@ class Clock:
         self._planned_s = began.load_s / max(1, began.total)
         self._at_most = began.at_most
         self._ends_s: list[float] = []
-        self._told: tuple[float, float] | None = None
+        self._reported: tuple[float, float] | None = None
 
     def run_began(self, event: events.RunBegan) -> None:
         if event.left_s is not None:
-            self._told = event.left_s, time.monotonic()
+            self._reported = event.left_s, time.monotonic()
 
     def run_ended(self, record: RunRecord) -> None:
         self._left -= 1
@@ -64,8 +64,8 @@ class Clock:
 
     @property
     def left_s(self) -> float:
-        if self._told is not None:
-            left_s, at_s = self._told
+        if self._reported is not None:
+            left_s, at_s = self._reported
             return max(0.0, left_s - (time.monotonic() - at_s))
         if not self._ends_s:
             return self._planned_s * self._left
@@ -97,13 +97,13 @@ class PlainDisplay:
         self._total = 0
         self._clock: Clock | None = None
         self._ended: list[RunRecord] = []
-        self._said_s = 0.0
+        self._printed_s = 0.0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._say_repeat()
+        self._print_repeat()
 
     def paused(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -111,7 +111,7 @@ class PlainDisplay:
     def __call__(self, event: events.Event) -> None:
         match event:
             case events.Notice(text):
-                self._say(text)
+                self._print(text)
             case events.StepProgress():
                 # Rounds take seconds together; their beginning was already printed.
                 if event.unit != "rounds":
@@ -119,11 +119,11 @@ class PlainDisplay:
             case events.Began():
                 self._total = event.total
                 self._clock = Clock(event)
-                self._said_s = time.monotonic()
-                self._say(f"{event.total - event.ended} runs to make in {event.folder}")
+                self._printed_s = time.monotonic()
+                self._print(f"{event.total - event.ended} runs to do in {event.folder}")
             case events.RunBegan():
                 if self._ended and self._ended[-1].repeat != event.repeat:
-                    self._say_repeat()
+                    self._print_repeat()
                 self._total = event.runs
                 if self._clock is not None:
                     self._clock.run_began(event)
@@ -134,42 +134,42 @@ class PlainDisplay:
         if self._clock is not None:
             self._clock.run_ended(record)
         if record.done is None:
-            self._say_runs(record, f"{label(record.cell)}: {_outcome(record)}")
+            self._print_runs(record, f"{label(record.cell)}: {_outcome(record)}")
             return
         self._ended.append(record)
-        if time.monotonic() - self._said_s > REPEAT_S:
-            self._say_repeat()
+        if time.monotonic() - self._printed_s > REPEAT_S:
+            self._print_repeat()
 
-    def _say_repeat(self) -> None:
+    def _print_repeat(self) -> None:
         ended, self._ended = self._ended, []
-        self._said_s = time.monotonic()
+        self._printed_s = time.monotonic()
         if not ended:
             return
         rates = sorted(record.done["qps"] for record in ended if record.done is not None)
-        slowest, fastest = (_in_words(rate) for rate in (rates[0], rates[-1]))
+        slowest, fastest = (_rate_text(rate) for rate in (rates[0], rates[-1]))
         pace = fastest if slowest == fastest else f"{slowest} to {fastest}"
         last = ended[-1]
-        self._say_runs(last, f"repeat {last.repeat}: {pace} q/s{_marks(ended)}")
+        self._print_runs(last, f"repeat {last.repeat}: {pace} q/s{_marks(ended)}")
 
-    def _say_runs(self, last: RunRecord, text: str) -> None:
+    def _print_runs(self, last: RunRecord, text: str) -> None:
         left = "" if self._clock is None else f"  ({self._clock})"
-        self._say(f"run {last.run}/{self._total}  {text}{left}")
+        self._print(f"run {last.run}/{self._total}  {text}{left}")
 
     def _progress(self, event: events.StepProgress) -> None:
         share, now = event.done / max(1, event.total), time.monotonic()
-        what, before = self._step
+        step, before = self._step
         self._step = (event.what, share)
         if event.what not in self._known_steps:
             self._known_steps.add(event.what)
-        elif what != event.what or share < before:
+        elif step != event.what or share < before:
             self._shown = (0.0, now)
             return
         elif share < self._shown[0] + PLAIN_STEP or now - self._shown[1] < QUIET_S:
             return
         self._shown = (share, now)
-        self._say(f"{event.what}: {share:.0%}")
+        self._print(f"{event.what}: {share:.0%}")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._console.print(one_line(text), soft_wrap=True)
 
 
@@ -194,7 +194,7 @@ class LiveDisplay:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop moving while the user is asked something."""
+        """Stop moving while a question waits for its answer."""
         self._progress.stop()
         yield
         self._progress.start()
@@ -222,8 +222,8 @@ class LiveDisplay:
                 self._run_ended(event)
                 if record.status != "ok":
                     message = (record.error or {}).get("message", "")
-                    said = f"run {record.run} ({label(record.cell)}) {record.status}: {message}"
-                    self._progress.console.print(one_line(said))
+                    text = f"run {record.run} ({label(record.cell)}) {record.status}: {message}"
+                    self._progress.console.print(one_line(text))
 
     def _show_step(self, event: events.StepProgress) -> None:
         if self._step is None:
@@ -273,10 +273,10 @@ def _outcome(record: RunRecord) -> str:
         return f"{record.status}: {(record.error or {}).get('message', '')}"
     seconds = metric_of(SECONDS).value(record)
     took = f"{seconds:.3g} s, " if seconds is not None else ""
-    return f"{took}{_in_words(record.done['qps'])} q/s{_marks([record])}"
+    return f"{took}{_rate_text(record.done['qps'])} q/s{_marks([record])}"
 
 
-def _in_words(qps: float) -> str:
+def _rate_text(qps: float) -> str:
     return f"{qps:,.0f}" if qps >= 100 else format_count(qps)
 
 

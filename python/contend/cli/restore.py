@@ -38,42 +38,39 @@ from contend.servers.undo.back import JournalServer
 from contend.servers.undo.journal import HOST, place_of, remedies_left
 from contend.servers.undo.variables import Agree
 
-NOTHING = "nothing is to be put back"
-
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Put back what `contend run` or `contend warm` changed on a server that is not contend's "
-        "own and could not put back, because it was killed or the server was gone: variables, what "
-        "`setup` did, the server's list of pages; and what it changed on this host. Nothing is "
-        "measured and nothing loaded."
+        "Revert what `contend run` or `contend warm` changed on your own server, if it was killed "
+        "or the server was gone: variables, what `setup` did, the server's list of pages; and its "
+        "changes to this host. Nothing is measured or loaded."
     )
     parser.add_argument(
-        "what",
+        "target",
         metavar="DSN|DIR|host",
         nargs="?",
-        help="only this server, the servers of the run in this folder, or this host (default: "
-        "everything of which something is noted)",
+        help="only this server, the servers of this run folder, or this host (default: all "
+        "journals)",
     )
     does = parser.add_mutually_exclusive_group()
     does.add_argument(
         "--yes",
         action="store_true",
-        help="put back without asking what somebody else changed since",
+        help="without prompting, also revert values that someone else changed since",
     )
     does.add_argument(
-        "--dry-run", action="store_true", help="tell what is to be put back, and change nothing"
+        "--dry-run", action="store_true", help="print what would be reverted; change nothing"
     )
     does.add_argument(
         "--forget",
         action="store_true",
-        help="leave the servers as they are, and forget what they were",
+        help="leave the servers unchanged and delete their journals",
     )
     parser.add_argument(
         "--journal",
         metavar="FOLDER",
         type=Path,
-        help="where it is noted (default: ~/.local/state/contend/undo)",
+        help="folder of the journals (default: ~/.local/state/contend/undo)",
     )
     parser.set_defaults(run=_restore)
 
@@ -89,41 +86,45 @@ def _restore(args: argparse.Namespace) -> int:
 def _restored(args: argparse.Namespace) -> int:
     folder: Path = args.journal if args.journal is not None else default_folder()
     errors: list[ContendError] = []
-    dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
+    dsn = (
+        Dsn.parse(args.target).complete()
+        if args.target is not None and is_dsn(args.target)
+        else None
+    )
     is_empty = True
-    for path, server, by in _journals(folder, args.what, dsn, errors):
+    for path, server, by in _journals(folder, args.target, dsn, errors):
         if is_host(server) and server != this_host():
-            remark(f"something is noted of {server}, and this is {this_host()}: restore it there")
+            remark(f"changes are recorded for {server}, this is {this_host()}: restore them there")
             continue
         try:
             with Journal.at(path, server if by is None else str(by.dsn)) as journal:
                 if journal.undo:
                     is_empty = False
                     if by is None and not is_host(server):
-                        by = _AskedOnce(Dsn.parse(server))
-                    _one(journal, by, args)
+                        by = _TriedOnce(Dsn.parse(server))
+                    _restore_one(journal, by, args)
         except ServerInUse as error:
-            if args.what is not None:
+            if args.target is not None:
                 raise
             remark(error.message)
         except ContendError as error:
             errors.append(error)
-    if args.what in (None, HOST) and not (args.dry_run or args.forget):
+    if args.target in (None, HOST) and not (args.dry_run or args.forget):
         for group in remove_left_over():
             is_empty = False
-            say(f"removed: {group}, a control group that a command of contend left")
+            say(f"removed: {group}, a control group that an earlier command left")
     if errors:
         raise _together(errors)
     if is_empty:
-        where = this_host() if args.what == HOST else dsn
-        say(f"{NOTHING}{f' on {where}' if where is not None else ''}.")
+        where = this_host() if args.target == HOST else dsn
+        say(f"nothing to revert{f' on {where}' if where is not None else ''}.")
     return 0
 
 
-def _one(journal: Journal, server: ExistingServer | None, args: argparse.Namespace) -> None:
+def _restore_one(journal: Journal, server: ExistingServer | None, args: argparse.Namespace) -> None:
     """`server` of None is the host."""
     if args.dry_run or args.forget:
-        does = "would be put back" if args.dry_run else "forgotten"
+        does = "would be reverted" if args.dry_run else "forgotten"
         for entry in reversed(journal.undo):
             say(f"{does}: {in_words(entry)}, on {journal.server}")
         if args.forget:
@@ -145,15 +146,15 @@ def _require_same(journal: Journal, server: ExistingServer, *, yes: bool) -> Non
     """Ask before reverting a change on a server that is not the changed one."""
     place = server.dsn.place
     if journal.is_of_held() or confirmed(
-        f"{', '.join(map(in_words, journal.undo))}: noted of another server that was at {place} "
-        "before. Put it back on the one that is there now?",
+        f"{', '.join(map(in_words, journal.undo))}: recorded for a different server that was at "
+        f"{place} before. Revert this on the server that is there now?",
         yes=yes,
     ):
         return
     raise NotAgreed(
-        f"something is noted of a server that was at {place}, and another one is there now.",
-        hint="Name the server by the place where it is now. --yes puts it back on this one, if it "
-        "has got another name or data folder; --forget forgets it.",
+        f"changes are recorded for a server that was at {place}; a different one is there now.",
+        hint="Name the server by its new address. If it is the same server with a new name or data "
+        "folder, use --yes to revert them there; --forget deletes the journal.",
         detail="\n".join(map(in_words, journal.undo)),
     )
 
@@ -164,7 +165,7 @@ def restore_server(journal: Journal, server: JournalServer, *, yes: bool) -> Non
         journal,
         server,
         lambda question: confirmed(question, yes=yes),
-        tell=lambda words: say(f"put back on {journal.server}: {words}"),
+        tell=lambda text: say(f"reverted on {journal.server}: {text}"),
     )
 
 
@@ -177,7 +178,7 @@ def server_of(dsn: Dsn) -> ExistingServer:
     return ExistingServer(dsn, ask=_prompt())
 
 
-class _AskedOnce(ExistingServer):
+class _TriedOnce(ExistingServer):
     """A server that is not tried again after it failed to answer: that takes long each time."""
 
     def __init__(self, dsn: Dsn) -> None:
@@ -194,34 +195,34 @@ class _AskedOnce(ExistingServer):
             raise
 
 
-Noted = tuple[Path, str, ExistingServer | None]
+KnownJournal = tuple[Path, str, ExistingServer | None]
 """A journal: its path, its server, and that server if the user named it now."""
 
 
 def _journals(
     folder: Path, named: str | None, dsn: Dsn | None, errors: list[ContendError]
-) -> Iterator[Noted]:
+) -> Iterator[KnownJournal]:
     """The requested journals, each once."""
-    noted: dict[Path, str] = {}
+    known: dict[Path, str] = {}
     for path in journals_in(folder):
         try:
-            noted[path] = server_in(path)
+            known[path] = server_in(path)
         except ContendError as error:
             if named is None:
                 errors.append(error)
     if named is None:
-        yield from ((path, server, None) for path, server in noted.items())
+        yield from ((path, server, None) for path, server in known.items())
         return
     if named == HOST:
         yield path_of(folder, this_host()), this_host(), None
         return
     seen: set[Path] = set()
     for one in [dsn] if dsn is not None else _servers_of_run(named):
-        server = _AskedOnce(one)
-        for path in _paths(folder, server, noted):
+        server = _TriedOnce(one)
+        for path in _paths(folder, server, known):
             if path not in seen:
                 seen.add(path)
-                yield path, noted.get(path, str(one)), server
+                yield path, known.get(path, str(one)), server
 
 
 def _servers_of_run(named: str) -> list[Dsn]:
@@ -233,14 +234,14 @@ def _servers_of_run(named: str) -> list[Dsn]:
     return [Dsn.parse(source).complete() for source in sources if is_dsn(source)]
 
 
-def _paths(folder: Path, server: ExistingServer, noted: Mapping[Path, str]) -> list[Path]:
+def _paths(folder: Path, server: ExistingServer, known: Mapping[Path, str]) -> list[Path]:
     """The journal of the server that answers there, and the journals of any server that was there.
     The server may have a different name since then, or be away."""
-    there = [path for path, name in noted.items() if place_of(name) == server.dsn.place]
+    there = [path for path, name in known.items() if place_of(name) == server.dsn.place]
     try:
         own = path_of(folder, str(server.dsn), server.unique_name())
     except ConnectionRefused:
-        if not there and not all(map(is_host, noted.values())):
+        if not there and not all(map(is_host, known.values())):
             raise
         return there
     return [own, *(path for path in there if path != own)]
@@ -263,10 +264,10 @@ def _together(errors: list[ContendError]) -> ContendError:
         if any(error.exit_code == WorkError.exit_code for error in errors)
         else RequestError
     )
-    return kind("not everything was put back.", detail="\n".join(lines))
+    return kind("some changes were not reverted.", detail="\n".join(lines))
 
 
-def offer(
+def revert_earlier(
     journal: Journal,
     server: JournalServer,
     first: Agree,
@@ -283,30 +284,30 @@ def offer(
     Raises:
         ContendError: not all of them could be reverted.
     """
-    tell_of_others(journal, say)
+    report_others(journal, say)
     if journal.undo:
         drop_what_is_back(journal, server)
     if not journal.undo:
         return True
-    left = what_is_left(journal)
-    if not first(f"{left[0].upper()}{left[1:]}. Put it back first?"):
+    left = remaining_changes(journal)
+    if not first(f"{left[0].upper()}{left[1:]}. Revert them first?"):
         return False
     put_back(
         journal,
         server,
         changed,
-        tell=lambda words: say(f"put back after an earlier command: {words}"),
+        tell=lambda text: say(f"reverted after an earlier command: {text}"),
     )
     return True
 
 
-def tell_of_others(journal: Journal, say: Callable[[str], object]) -> None:
+def report_others(journal: Journal, say: Callable[[str], object]) -> None:
     """Report journals of a different server that was at the same place; they are left unchanged."""
     for other in journal.others_here():
-        say(f"something is noted of another server that was here; `{other}` tells of it")
+        say(f"changes are recorded for a different server that was here; see `{other}`")
 
 
-def what_is_left(journal: Journal) -> str:
+def remaining_changes(journal: Journal) -> str:
     """The changes to revert, as text."""
     left = ", ".join(map(in_words, journal.undo))
     return f"an earlier command left changes on {journal.server}: {left}"

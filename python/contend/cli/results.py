@@ -28,9 +28,7 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Show the answer, the tables and the warnings of a run folder, finished or not."
-    )
+    parser.description = "Print the answer, the tables and the warnings of a run, finished or not."
     _add_folder(parser)
     add_metric(parser)
     form = parser.add_mutually_exclusive_group()
@@ -38,7 +36,7 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--full",
         action="store_true",
-        help="add every figure, the method, the facts of host and server, and the spec",
+        help="add all figures, the method, the facts of host and server, and the spec",
     )
     parser.set_defaults(run=_show)
 
@@ -60,12 +58,12 @@ def _show(args: argparse.Namespace) -> int:
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write one HTML file that fetches nothing, and its charts as SVG and PNG beside it."
+        "Write a self-contained HTML report, and its charts as SVG and PNG files next to it."
     )
     _add_folder(parser)
     add_metric(parser)
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help="where to write (default: RUN/report.html)"
+        "--out", metavar="FILE", type=Path, help="file to write (default: RUN/report.html)"
     )
     parser.set_defaults(run=_report)
 
@@ -92,20 +90,23 @@ def _report(args: argparse.Namespace) -> int:
 
 def add_export(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
-        "a clean copy as a folder: all runs that can be read, even of a damaged one."
+        "Write a table of a run as CSV or Parquet, all of it as JSON, or a clean copy as a folder "
+        "with all runs that can be read, even from a damaged one."
     )
     _add_folder(parser)
-    parser.add_argument("--format", choices=_FORMATS, required=True, help="what to write")
+    parser.add_argument("--format", choices=_FORMATS, required=True, help="output format")
     parser.add_argument(
         "--table",
         choices=tuple(tables.TABLES),
         default="runs",
-        help="which table, for csv and parquet (default: runs)",
+        help="table to write as csv or parquet (default: runs)",
     )
     add_metric(parser)
     parser.add_argument(
-        "--out", metavar="PATH", type=Path, help="where to (default for csv and json: here)"
+        "--out",
+        metavar="PATH",
+        type=Path,
+        help="where to write (default for csv and json: standard output)",
     )
     parser.set_defaults(run=_export)
 
@@ -118,7 +119,7 @@ def _export(args: argparse.Namespace) -> int:
         )
     if args.format == "folder":
         saved = rescue(path, args.out)
-        say(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned")
+        say(f"{saved.folder}: {saved.runs} of {saved.planned} planned runs")
         return 0
     metrics = metrics_of(args)
     with RunFolder.open(path) as folder:

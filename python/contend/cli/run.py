@@ -15,7 +15,7 @@ from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
-from contend.cli.restore import offer, what_is_left
+from contend.cli.restore import remaining_changes, revert_earlier
 from contend.errors import ContendError, RequestError
 from contend.experiment import Experiment, cell_specs, load_experiment
 from contend.experiment.settings.server import KIND, is_dsn
@@ -57,27 +57,27 @@ def add_run(parser: Parser) -> None:
         "--table-size": "--set data.rows=N",
     }
     parser.description = (
-        "Runs every cell of an experiment in randomised blocks, stores each run the "
-        "moment it ends, and prints the answer, the table and the path of the report. Resume an "
-        "interrupted run with --resume."
+        "Measure every cell of an experiment in randomised blocks, and store each run as soon as "
+        "it ends. Prints the answer, the table and the path of the report. Resume an interrupted "
+        "run with --resume."
     )
     parser.add_argument(
         "experiment",
         metavar="RECIPE|FILE",
         nargs="?",
-        help="a recipe (`contend recipes` lists them) or the path of an experiment file",
+        help="a recipe (see `contend recipes`) or an experiment file",
     )
     parser.add_argument(
         "--set",
         metavar="PATH=VALUE",
         action="append",
         default=[],
-        help="override one value, such as load.measure=10s; a list of values makes a factor",
+        help="override a value, such as load.measure=10s; a list of values makes a factor",
     )
     parser.add_argument(
         "--check-each",
         action="store_true",
-        help="ask the tables for the conditions of their schema after every run (check=each_run)",
+        help="check the conditions of the schema after every run (check=each_run)",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="the experiment's small variant")
@@ -86,72 +86,70 @@ def add_run(parser: Parser) -> None:
         "--for",
         dest="time",
         metavar="TIME",
-        help="measure for so long, such as 90s or 10m; the same as --set compare.at_most=TIME",
+        help="measuring time, such as 90s or 10m (like --set compare.at_most=TIME)",
     )
     parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
-        help=f"the run folder to make; by default {RUNS_ROOT}/NAME-TIME",
+        help=f"run folder to create (default: {RUNS_ROOT}/NAME-TIME)",
     )
     parser.add_argument(
-        "--resume", metavar="DIR", help="continue the run in this folder, with its own experiment"
+        "--resume", metavar="DIR", help="continue the run in this folder with its own experiment"
     )
     parser.add_argument(
         "--server",
         action=_ServerAction,
         metavar="DSN|NAME|PATH|ROLE=DSN",
-        help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
-        "got (`contend server list`), the path of a server program, or model (contend's own model "
-        "server); by default one on PATH, else one that was got, of this machine's own suite if "
-        "there are several. A cluster of your own is named server by server: --server front=DSN "
-        "--server backend=DSN …, or --server node=DSN …",
+        help="a running server (mysql://user@host/database, socket:/path), a downloaded one "
+        "(`contend server list`), the path of a server program, or model (contend's own model "
+        "server). Default: the one on PATH, else a downloaded one, preferably of this machine's "
+        "suite. For your own cluster, name each server: --server front=DSN --server backend=DSN "
+        "…, or --server node=DSN …",
     )
     parser.set_defaults(members=())
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="of your own Dask cluster, whose workers share the load if load.hosts is more than 1 "
-        "(tcp://10.0.0.1:8786, or tls://...); by default they are processes on this host",
+        help="your own Dask cluster (tcp://10.0.0.1:8786, or tls://...), whose workers share the "
+        "load if load.hosts is more than 1 (default: processes on this host)",
     )
     parser.add_argument(
         "--ignore",
         metavar="ID=REASON",
         action="append",
         default=[],
-        help="set aside what this check of `contend doctor` finds on the host; the report shows "
-        "the reason",
+        help="ignore the result of this `contend doctor` check; the report shows the reason",
     )
     parser.add_argument(
         "--touch-host",
         action="store_true",
-        help="allow what the experiment's table [host] changes on this host; it is put back in the "
-        "end, and after a crash by `contend restore host`",
+        help="allow the experiment's [host] table to change this host; reverted at the end, or "
+        "after a crash by `contend restore host`",
     )
     parser.add_argument(
         "--why",
         action="store_true",
-        help="try, after the run, what may be the cause of a difference; as `contend why`",
+        help="after the run, test possible causes of a difference (like `contend why`)",
     )
     parser.add_argument(
         "--budget",
         action="store_true",
-        help="after the runs look where the time of a query goes, which threads are taken off "
-        "their CPUs (as root), what EXPLAIN says and which locks are waited for, in blocks of "
-        "their own (about 50 s for each pair of cells); with --resume also of a run that is "
-        "complete",
+        help="after the runs, examine in extra blocks (about 50 s per pair of cells) where the "
+        "time of a query goes, which threads are taken off their CPUs (as root), what EXPLAIN "
+        "says and which locks are waited for; with --resume also for a complete run",
     )
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="see, after the run, in which functions the server was; as `contend profile`",
+        help="after the run, profile the server's functions (like `contend profile`)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="get a server if there is none, load data into one that is not contend's own, and "
-        "put back what an earlier command left changed there, without asking",
+        help="do not prompt before downloading a missing server, loading data into your own "
+        "server, or reverting what an earlier command left changed there",
     )
     add_gate(parser)
     parser.set_defaults(run=_run)
@@ -174,7 +172,7 @@ class _ServerAction(argparse.Action):
             return
         if namespace.server is not None and is_dsn(text):
             parser.error(
-                "--server names one server; those of a cluster have roles: --server front=DSN "
+                "--server names one server; give those of a cluster roles: --server front=DSN "
                 "--server backend=DSN, or --server node=DSN"
             )
         namespace.server = text
@@ -183,7 +181,7 @@ class _ServerAction(argparse.Action):
 def _run(args: argparse.Namespace) -> int:
     if args.resume is None:
         return measure(_experiment(args), args)
-    _refuse_beside_resume(args)
+    _refuse_with_resume(args)
     path = find_run(args.resume)
     experiment = session.stored_experiment(path)
     return _measured(experiment, args, lambda *shown: _resume(path, experiment, args, *shown))
@@ -202,7 +200,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
         equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
-        session.begin(experiment, path, equipment, display, looks=_looks(args))
+        session.begin(experiment, path, equipment, display, looks=_diagnostics(args))
         return path
 
     return _measured(experiment, args, begin)
@@ -211,23 +209,23 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
 def _measured(
     experiment: Experiment, args: argparse.Namespace, work: Callable[[Path, Display], Path]
 ) -> int:
-    """Show the run folder that `work` fills, and then the results of measuring its pair again."""
+    """Show the run folder that `work` fills, then the results of measuring its pair again."""
     for wanted, command in ((args.why, "why"), (args.profile, "profile")):
         if wanted and args.json:
             raise RequestError(
-                f"--{command} does not go with --json",
-                hint=f"`contend {command} RUN --json` prints as JSON what came of it.",
+                f"--{command} cannot be combined with --json",
+                hint=f"Use `contend {command} RUN --json` after the run.",
             )
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
     path, code = _shown(args, work)
     if args.profile:
-        _look_again(lambda: _profiled(path, args), code)
+        _follow_up(lambda: _profiled(path, args), code)
     if args.why or (experiment.why and not args.json):
-        _look_again(lambda: _explained(path, args), code)
+        _follow_up(lambda: _explained(path, args), code)
     return code
 
 
-def _look_again(work: Callable[[], object], code: int) -> None:
+def _follow_up(work: Callable[[], object], code: int) -> None:
     """Run `work` after a run that ends with `code`, which stays if it is not 0: the gate's result
     has priority. It is not a failure if nothing more is tried."""
     from contend.why.plan import NotTried
@@ -277,7 +275,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
 def _experiment(args: argparse.Namespace) -> Experiment:
     if args.experiment is None:
         raise RequestError(
-            "no experiment was named.", hint="`contend recipes` lists the built-in ones."
+            "no experiment given.", hint="`contend recipes` lists the built-in ones."
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
@@ -285,7 +283,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     if args.members and args.server is not None:
         raise RequestError(
-            f"--server names {args.server} and the servers of a cluster",
+            f"--server names both {args.server} and the servers of a cluster",
             hint="Leave one of them out.",
         )
     sets += overrides_of(args.members)
@@ -294,8 +292,8 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     return load_experiment(args.experiment, sets=sets, variant=_variant(args))
 
 
-def _refuse_beside_resume(args: argparse.Namespace) -> None:
-    given = {
+def _refuse_with_resume(args: argparse.Namespace) -> None:
+    settings = {
         "--set": args.set,
         "--for": args.time,
         "--check-each": args.check_each,
@@ -304,10 +302,10 @@ def _refuse_beside_resume(args: argparse.Namespace) -> None:
         "--full": args.full,
         "--out": args.out,
     }
-    for option, value in given.items():
+    for option, value in settings.items():
         if value:
             raise RequestError(
-                f"{option} does not go with --resume: a run keeps the experiment it began with.",
+                f"{option} cannot be combined with --resume: a run keeps its experiment.",
                 hint=f"Leave {option} out, or start a new run without --resume.",
             )
 
@@ -327,11 +325,11 @@ def _resume(
         if args.experiment is not None
         else None
     )
-    session.resume(path, equipment, display, experiment=named, looks=_looks(args))
+    session.resume(path, equipment, display, experiment=named, looks=_diagnostics(args))
     return path
 
 
-def _looks(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
+def _diagnostics(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
     """The requested diagnostic passes for causes."""
     if not getattr(args, "budget", False):
         return ()
@@ -374,7 +372,7 @@ def equipment_for(
         return running(dsns)
     if wanted is not None and experiment.gives("server.use"):
         raise RequestError(
-            "--server names one server, and the experiment its own (server.use)",
+            "--server cannot be combined with the experiment's own servers (server.use)",
             hint="Leave --server out, or use `--set server.use=…`.",
         )
     binaries: dict[str, ServerBinary] = {}
@@ -386,7 +384,7 @@ def equipment_for(
         if same is not None:
             raise RequestError(
                 f"{same} and {name} are the same server, {binary.name}",
-                hint="Each level of server.use must be another one.",
+                hint="Name a different server for each level of server.use.",
             )
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
@@ -415,8 +413,8 @@ def _running(
     other = next((name for name in servers_named(experiment) if name not in dsns), None)
     if other is not None:
         raise RequestError(
-            f"{other} is not a server that runs already, and {next(iter(dsns))} is",
-            hint="Compare private servers with one another, or DSNs with one another.",
+            f"{other} is a private server, and {next(iter(dsns))} is a running one",
+            hint="Compare private servers only, or running servers (DSNs) only.",
         )
     ask = _password_prompt(display) if sys.stdin.isatty() else None
     servers = {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()}
@@ -426,10 +424,10 @@ def _running(
     )
     require_as_one(cluster)
     for server in (*servers.values(), *(member.server for member in cluster[1:])):
-        _put_back_what_is_left(server, args, display)
+        _revert_earlier_changes(server, args, display)
     equipment = borrowed_equipment(
         servers,
-        confirm=lambda question: _asked(question, args.yes, display),
+        confirm=lambda question: _confirmed(question, args.yes, display),
         experiment=experiment,
         members=cluster,
         **common,
@@ -439,20 +437,20 @@ def _running(
     return equipment
 
 
-def _put_back_what_is_left(
+def _revert_earlier_changes(
     server: ExistingServer, args: argparse.Namespace, display: Display
 ) -> None:
     """Revert changes of an earlier command; without asking if that was this run."""
 
     def agreed(question: str) -> bool:
-        return _asked(question, args.yes, display)
+        return _confirmed(question, args.yes, display)
 
     with Journal.of_server(default_folder(), server) as journal:
         first = always if args.resume is not None else agreed
-        if not offer(journal, server, first, agreed, lambda words: display(Notice(words))):
+        if not revert_earlier(journal, server, first, agreed, lambda text: display(Notice(text))):
             raise RequestError(
-                f"{what_is_left(journal)}.",
-                hint=f"`{journal.remedy}` puts it back; with --yes the run does that first.",
+                f"{remaining_changes(journal)}.",
+                hint=f"Revert them with `{journal.remedy}`, or let the run do that with --yes.",
             )
 
 
@@ -461,23 +459,23 @@ def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> Se
     try:
         return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
-        asked_for = wanted if wanted is not None else KINDS[name].wanted if name in KINDS else name
-        asked = debian.parse_wanted(asked_for)
-        question = f"There is no {asked_for} server on this machine. Get one, without root?"
-        if (name in PROGRAMS and asked.kind != name) or not _asked(question, yes, display):
+        source = wanted if wanted is not None else KINDS[name].wanted if name in KINDS else name
+        package = debian.parse_wanted(source)
+        question = f"There is no {source} server on this machine. Download one, without root?"
+        if (name in PROGRAMS and package.kind != name) or not _confirmed(question, yes, display):
             raise
-    display(Notice(f"getting {asked_for} from this machine's Debian mirror"))
+    display(Notice(f"downloading {source} from this machine's Debian mirror"))
     return debian.get(
-        asked.kind, asked.suite, extras=asked.extras, on_progress=_each_step_once(display)
+        package.kind, package.suite, extras=package.extras, on_progress=_each_step_once(display)
     )
 
 
 def _each_step_once(display: Display) -> Callable[[str, float | None], None]:
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def on_progress(step: str, _percent: float | None) -> None:
-        if step not in told:
-            told.add(step)
+        if step not in shown:
+            shown.add(step)
             display(Notice(step))
 
     return on_progress
@@ -488,16 +486,16 @@ def _choice(binary: ServerBinary, *, named: bool) -> str:
     installed = binary.source == "path"
     text = f"server: {binary.name}" + (f" ({binary.program})" if installed else "")
     if binary.verified is False:
-        text += ", whose packages were NOT verified"
+        text += " (packages NOT verified)"
     others = [
         other.name
         for other in ([] if named else servers_at_hand())
         if other.kind == binary.kind and other.name != binary.name
     ]
-    return f"{text}; `--server` takes another: {', '.join(others)}" if others else text
+    return f"{text}; others for `--server`: {', '.join(others)}" if others else text
 
 
-def _asked(question: str, yes: bool, display: Display) -> bool:
+def _confirmed(question: str, yes: bool, display: Display) -> bool:
     with display.paused():
         return confirmed(question, yes=yes)
 

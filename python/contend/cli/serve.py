@@ -14,10 +14,9 @@ from contend.store.folder import RUNS_ROOT
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Serve a page over all run folders of a folder, on loopback, until Ctrl-C: a list to "
+        "Serve a read-only page over all runs of a folder on 127.0.0.1, until Ctrl-C: a list to "
         "filter, each report, two runs side by side, an experiment over time, the progress of a "
-        "run that is under way. It reads and never writes. The address that is printed has a "
-        "token in it, without which nothing is shown."
+        "run. The printed address contains the token that gives access."
     )
     parser.add_argument(
         "folder",
@@ -25,10 +24,10 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="?",
         default=RUNS_ROOT,
-        help="where the run folders lie (default: contend-runs)",
+        help="folder of the run folders (default: contend-runs)",
     )
     parser.add_argument(
-        "--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)"
+        "--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)"
     )
     parser.set_defaults(run=_serve)
 
@@ -36,14 +35,14 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 def _serve(args: argparse.Namespace) -> int:
     if any(importlib.util.find_spec(name) is None for name in ("starlette", "uvicorn")):
         raise RequestError(
-            "the packages that serve pages are not installed.",
-            hint="pip install 'contend[serve]'",
+            "the packages for `contend serve` are not installed.",
+            hint="Run pip install 'contend[serve]'.",
         )
     from contend.runs.pages import serve
 
-    def tell(address: str) -> None:
+    def print_now(address: str) -> None:
         say(address)
         sys.stdout.flush()
 
-    serve(args.folder, args.port, tell)
+    serve(args.folder, args.port, print_now)
     return 0

@@ -22,38 +22,36 @@ from contend.units import format_size
 
 def add_server(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Servers are downloaded from the mirror this machine's apt is configured for, "
-        "and unpacked under the user's cache. Nothing of the system is touched."
+        "Servers are downloaded from the mirror that this machine's apt uses, and unpacked in your "
+        "cache folder. The system is not changed."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
-    get = actions.add_parser("get", help="download a server, or find it in the cache")
+    get = actions.add_parser("get", help="download a server, unless it is in the cache")
     get.add_argument(
         "wanted",
         metavar="KIND[+EXTRA][@SUITE]",
-        help="mariadb or mysql, of a Debian suite (the machine's own by default): "
-        "mariadb, mariadb@trixie or @11.8, mysql@sid, mariadb+rocksdb",
+        help="mariadb or mysql from a Debian suite (default: this machine's): mariadb, "
+        "mariadb@trixie or @11.8, mysql@sid, mariadb+rocksdb",
     )
     get.add_argument(
         "--if-missing",
         action="store_true",
-        help="do nothing if a server of that kind is at hand, installed or got",
+        help="do nothing if such a server is already installed or downloaded",
     )
-    get.add_argument(
-        "--refresh", action="store_true", help="look at the mirror for a newer version"
-    )
+    get.add_argument("--refresh", action="store_true", help="check the mirror for a newer version")
     get.add_argument(
         "--unverified",
         action="store_true",
         help="accept packages that this machine's keys cannot verify",
     )
 
-    listing = actions.add_parser("list", help="the servers at hand")
+    listing = actions.add_parser("list", help="list the available servers")
     listing.add_argument("--json", action="store_true", help="print JSON")
 
-    remove = actions.add_parser("remove", help="remove a server that was got")
-    remove.add_argument("name", metavar="NAME", help="as `contend server list` shows it")
-    remove.add_argument("--yes", action="store_true", help="do not ask")
+    remove = actions.add_parser("remove", help="remove a downloaded server")
+    remove.add_argument("name", metavar="NAME", help="name from `contend server list`")
+    remove.add_argument("--yes", action="store_true", help="do not prompt")
     parser.set_defaults(run=_server)
 
 
@@ -74,7 +72,7 @@ def _get(args: argparse.Namespace) -> int:
         except NoServer:
             pass
         else:
-            say(f"{here.name} is at hand: {_home(here.program)}")
+            say(f"{here.name} is available: {_home(here.program)}")
             return 0
     progress = _Progress()
     try:
@@ -106,7 +104,7 @@ def _list(*, as_json: bool) -> int:
         say_json({"servers": entries})
         return 0
     if not got and not installed:
-        say("no servers. `contend server get mariadb` gets one.")
+        say("no servers. `contend server get mariadb` downloads one.")
         return 0
     rows = [("NAME", "VERSION", "FROM", "SIZE", "SIGNATURES")]
     rows += [(b.name, b.version, str(b.program), "", "") for b in installed]
@@ -123,7 +121,7 @@ def _list(*, as_json: bool) -> int:
     for line in columns(rows):
         say(line)
     say("")
-    say(f"`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
+    say(f"`contend run` uses {' or '.join(taken)} by default; choose with `--server NAME`.")
     return 0
 
 
@@ -153,7 +151,7 @@ def _remove(name: str, *, yes: bool) -> int:
     got = got_servers.find_by_name(default_cache(), name)
     size = format_size(got.bytes)
     if not confirmed(f"Remove {got.binary.name} ({size})?", yes=yes):
-        raise RequestError("nothing was removed.", hint="`--yes` removes it without asking.")
+        raise RequestError("nothing was removed.", hint="Use --yes to skip the prompt.")
     got_servers.remove(default_cache(), got.binary.name)
     say(f"Removed {got.binary.name}, freed {size}.")
     return 0

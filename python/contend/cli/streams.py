@@ -1,4 +1,4 @@
-"""Standard output and standard error: all text written to them passes through `outside.clean`.
+"""Standard output and standard error: all text written to them passes through `errors.clean`.
 
 with clean_streams():
     sys.stdout.write(text)          # cleaned

@@ -42,9 +42,12 @@ _AROUND_EQUALS = re.compile(
 """Blanks around `=`, as in option files; and quoted text, in which they stay."""
 
 SHELL = (
-    "A level with a comma, or an empty one, is put in quotes that the shell does not take away: "
+    "Quote an empty level or one with a comma, and protect the quotes from the shell: "
     "\"sql_mode='ANSI,TRADITIONAL',''\"."
 )
+
+
+TWO_VALUES = "Give a server option two values, the baseline first: sort_buffer_size=256K,4M."
 
 
 def option_levels(text: str) -> tuple[str, tuple[Level, ...]]:
@@ -52,9 +55,8 @@ def option_levels(text: str) -> tuple[str, tuple[Level, ...]]:
     name, equals, levels = text.partition("=")
     if not equals:
         raise RequestError(
-            f"{text!r} is no option with values",
-            hint="Write an option of the server with two values, the first the baseline: "
-            "sort_buffer_size=256K,4M.",
+            f"option {text!r} has no values",
+            hint=TWO_VALUES,
         )
     return normal_name(name), tuple(level_of(one) for one in split_levels(levels, text))
 
@@ -63,25 +65,25 @@ def option_set(text: str) -> dict[str, Level]:
     """`NAME=VALUE NAME = VALUE FLAG`: the options of a set, a flag as true; quotes work like in a
     shell. Raises RequestError."""
     try:
-        words = shlex.split(_AROUND_EQUALS.sub(lambda found: found[1] or "=", text))
+        arguments = shlex.split(_AROUND_EQUALS.sub(lambda found: found[1] or "=", text))
     except ValueError as error:
         raise RequestError(
             f"{text!r} cannot be split into options: {str(error).lower()}",
             hint="Write --a 'sort_buffer_size=4M join_buffer_size=1M'.",
         ) from None
     found: dict[str, Level] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals and not _FLAG.fullmatch(word):
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals and not _FLAG.fullmatch(argument):
             raise RequestError(
-                f"{word!r} in {text!r} is not an option",
+                f"{argument!r} in {text!r} is not an option",
                 hint="Write NAME=VALUE, or NAME alone for a flag. Option files are not read.",
             )
         name = normal_name(name)
         if name in found:
             raise RequestError(
                 f"{text!r} names {name} twice",
-                hint="Give each option once: a server is started with one value of it.",
+                hint="Give each option once.",
             )
         found[name] = level_of(value) if equals else True
     return found
@@ -110,9 +112,9 @@ def split_levels(text: str, of: str) -> list[str]:
 def _wrong_quotes(text: str) -> str:
     found = _QUOTED.match(text)
     if found is None:
-        return f"a {text[0]} that nothing closes"
+        return f"an unclosed {text[0]}"
     after = text[found.end() :].lstrip()
-    return f"{after.partition(',')[0]!r} after a level in quotes"
+    return f"{after.partition(',')[0]!r} after a quoted level"
 
 
 def level_of(text: str) -> Level:
@@ -173,7 +175,7 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
     Raises:
         RequestError: for any fault.
     """
-    _refuse_what_is_no_text(args)
+    _refuse_invalid_text(args)
     file = _File()
     servers = _servers(args.servers)
     if servers:
@@ -186,7 +188,7 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
     options = _options(args.settings)
     for name, levels in options.items():
         if any(name in one for one in sets.values()):
-            raise RequestError(f"{name} is given beside --a and --b, which name it too")
+            raise RequestError(f"{name} is given twice: by itself and in --a or --b")
         file.put(f"{_OPTION}{name}", levels, as_typed(name, levels))
     kinds = _workload(args, file)
     _data(args, file, kinds[0])
@@ -264,7 +266,7 @@ def _sets(args: argparse.Namespace) -> dict[str, dict[str, Level]]:
         if laid_out := layout_options(each):
             name = next(iter(laid_out))
             raise RequestError(
-                f"{name} lays out the files of the data, and cannot be in a set",
+                f"{name} changes the layout of the data files and cannot be in a set",
                 hint=f"Compare it by itself: {name}=VALUE,VALUE.",
             )
     if sets and _are_same(sets["a"], sets["b"]):
@@ -283,7 +285,7 @@ def _options(typed: Iterable[str]) -> dict[str, tuple[Level, ...]]:
         if name in options:
             raise RequestError(
                 f"{name} is given twice",
-                hint=f"Write all of its values at once: {as_typed(name, options[name] + levels)}.",
+                hint=f"Give all its values at once: {as_typed(name, options[name] + levels)}.",
             )
         for level in levels:
             as_arguments({name: level})
@@ -295,10 +297,8 @@ def _refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
     for one, other in itertools.combinations(levels, 2):
         if same(one, other):
             twice = str(one) if one == other else f"{as_text(one)} and {as_text(other)}"
-            is_one = "is there twice" if one == other else "are the same value"
-            raise RequestError(
-                f"{typed}: {twice} of {name} {is_one}", hint="Each value is given once."
-            )
+            is_one = "is given twice" if one == other else "are the same value"
+            raise RequestError(f"{typed}: {twice} of {name} {is_one}", hint="Give each value once.")
 
 
 def _compare(args: argparse.Namespace, file: _File) -> str:
@@ -339,14 +339,14 @@ class NothingToCompare(RequestError):
         self.option = option
         if option is None:
             super().__init__(
-                "nothing to compare: no option of the server has two values",
-                hint="The first is the baseline: sort_buffer_size=256K,4M.",
+                "nothing to compare: no server option has two values",
+                hint=TWO_VALUES,
             )
         else:
             name, level = option
             super().__init__(
                 f"nothing to compare: {name} has one value, {as_text(level)}",
-                hint=f"Name another one, the baseline first: {name}=…,{as_text(level)}.",
+                hint=f"Add the value of the baseline: {name}=…,{as_text(level)}.",
             )
 
 
@@ -363,19 +363,19 @@ def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
     """Put the workload in the file; return its kinds."""
     if args.sql:
         if args.workload is not None:
-            raise RequestError("--sql and --workload both say what is asked", hint="Give one.")
+            raise RequestError("--sql and --workload cannot be combined", hint="Give one.")
         text = script_of(args.sql)
         if may_write("sql", {"text": text}) and not args.writes:
             raise RequestError(
                 "a statement of --sql may change rows",
-                hint="Add --writes if it is meant to: a private server then gets its rows anew "
-                "for each repeat. On a server that runs already the changes stay.",
+                hint="Add --writes to allow that: a private server then gets fresh rows for each "
+                "repeat. On a running server the changes stay.",
             )
         file.tables["workload"] = {"kind": "sql", "text": text}
         file.origins["workload",] = "--sql"
         return ("sql",)
     if args.writes:
-        raise RequestError("--writes goes with --sql: a workload by name says itself if it writes")
+        raise RequestError("--writes needs --sql; other workloads define whether they write")
     typed = args.workload if args.workload is not None else WORKLOAD_USUAL
     kinds = tuple(_kind(name) for name in split_levels(typed, f"--workload {typed}"))
     file.put("workload.kind", kinds, f"--workload {typed}")
@@ -405,10 +405,10 @@ def _kind(name: str) -> str:
     kind = SYSBENCH.get(name, name)
     if kind in KINDS:
         return kind
-    hint = "--sql takes statements." if name in ("sql", "list") else None
+    hint = "Use --sql for statements." if name in ("sql", "list") else None
     raise RequestError(
-        f'--workload: there is no workload "{name}"',
-        hint=hint or did_you_mean(name, (*KINDS, *SYSBENCH)) or f"There are {', '.join(KINDS)}.",
+        f'--workload: unknown workload "{name}"',
+        hint=hint or did_you_mean(name, (*KINDS, *SYSBENCH)) or f"Use one of {', '.join(KINDS)}.",
     )
 
 
@@ -422,8 +422,8 @@ def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
     in_dump = schema_of(wanted).in_dumps and imported_name(schema) is not None
     if kind != "sql" and schema != wanted and not in_dump:
         raise RequestError(
-            f'{typed}: the workload "{kind}" asks the tables of {wanted}',
-            hint="Ask other tables with --sql.",
+            f'{typed}: the workload "{kind}" needs the tables of {wanted}',
+            hint="Use --sql for other tables.",
         )
     file.fix("data.schema", schema, typed if args.data is not None else "")
     known = schema_of(schema)
@@ -455,7 +455,7 @@ def _schema(text: str) -> str:
     if text in names or (name is not None and re.fullmatch(IMPORT_NAME, name)):
         return text
     raise RequestError(
-        f"--data {text}: no such tables",
+        f"--data {text}: unknown schema",
         hint=did_you_mean(text, [*names, "import:NAME"])
         or f"Give a number of rows, {', '.join(names)}, or import:NAME.",
     )
@@ -483,14 +483,14 @@ def _about(
     levels = file.factors[compared]
     name = "" if compared in (_USE, _PROFILE) else compared.removeprefix(_OPTION)
     name = "engine" if compared == _ENGINE else name
-    words = [_in_words(one, sets if compared == _PROFILE else {}) for one in levels]
-    asked = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
-    if len(words) == 2:
+    *others, last = [_level_text(one, sets if compared == _PROFILE else {}) for one in levels]
+    workload = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
+    if len(others) == 1:
         its = f"{name} = " if name else ""
-        question = f"Is {its}{words[1]} faster than {words[0]} for {asked}?"
+        question = f"Is {its}{last} faster than {others[0]} for {workload}?"
     else:
         its = f"{name} " if name else ""
-        question = f"Which {its}is fastest for {asked}: {', '.join(words[:-1])} or {words[-1]}?"
+        question = f"Which {its}is fastest for {workload}: {', '.join(others)} or {last}?"
     file.tables["experiment"] = {
         "name": f"try-{_SHORT.get(compared) or re.sub(r'[^a-z0-9_]+', '-', name)}",
         "question": question,
@@ -502,22 +502,22 @@ def _about(
         }
 
 
-def _in_words(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
+def _level_text(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
     if level in sets:
         return f"{level} ({_inside(sets[str(level)])})"
     return as_text(level) or "''"
 
 
 def _inside(values: Mapping[str, Level]) -> str:
-    words = (one if v is True else f"{one}={as_text(v)}" for one, v in values.items())
-    return " ".join(words) or "the defaults"
+    texts = (one if v is True else f"{one}={as_text(v)}" for one, v in values.items())
+    return " ".join(texts) or "the defaults"
 
 
-def _refuse_what_is_no_text(args: argparse.Namespace) -> None:
+def _refuse_invalid_text(args: argparse.Namespace) -> None:
     for value in vars(args).values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not text.isprintable():
                 try:
                     text.encode()
                 except UnicodeEncodeError:
-                    raise RequestError(f"{text!a} is no text in UTF-8") from None
+                    raise RequestError(f"{text!a} is not valid UTF-8") from None

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from contend.cli.parser import confirmed, remark
-from contend.cli.restore import offer, server_of, what_is_left
-from contend.cli.warm_display import WarmDisplay, as_json, as_text, loaded_in_words, plan_in_words
+from contend.cli.restore import remaining_changes, revert_earlier, server_of
+from contend.cli.warm_display import WarmDisplay, as_json, as_text, plan_text, result_text
 from contend.errors import RequestError
 from contend.files import find_program
 from contend.host import memory_available_bytes
@@ -31,60 +31,56 @@ from contend.warm.warm_up import Listener, WarmUpResult, resume, undone, warm_up
 def add_warm(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Load tables and indexes into the caches of a running server: after a restart, after a "
-        "failover, on a new replica. Reads only: no row is written."
+        "failover, on a new replica. No row is written."
     )
-    parser.add_argument(
-        "server", metavar="DSN", help="the server, such as mysql://user@host/database"
-    )
+    parser.add_argument("server", metavar="DSN", help="server, such as mysql://user@host/database")
     does = parser.add_mutually_exclusive_group()
-    does.add_argument("--dry-run", action="store_true", help="print the plan and load nothing")
+    does.add_argument("--dry-run", action="store_true", help="print the plan; load nothing")
+    does.add_argument("--resume", action="store_true", help="resume interrupted scans")
     does.add_argument(
-        "--resume", action="store_true", help="go on with scans that were interrupted"
-    )
-    does.add_argument(
-        "--status", action="store_true", help="tell how warm each table is, and load nothing"
+        "--status", action="store_true", help="show how warm each table is; load nothing"
     )
     parser.add_argument("--json", action="store_true", help="with --status: print JSON")
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="put back first what an earlier command left changed there, without asking",
+        help="do not prompt before reverting what an earlier command left changed there",
     )
     parser.add_argument(
         "--table",
         metavar="NAME",
         action="append",
         default=[],
-        help="only this: db.table, or db.table.index; may be given several times, in order",
+        help="only this: db.table, or db.table.index; repeat for several, in order",
     )
     how = parser.add_argument_group("how fast")
     how.add_argument(
         "--scan",
         action="store_true",
-        help="scan InnoDB's tables even on the server's own host, where without limits the server "
-        "is given a list of their pages and loads it by itself, many at once",
+        help="scan InnoDB's tables even on the server's own host; there, without --scan and "
+        "limits, the server gets a list of pages and loads many at once",
     )
     how.add_argument(
         "--connections",
         metavar="N",
         type=_whole,
-        help="connections that scan (default: 4, or 1 with a limit)",
+        help="connections for scanning (default: 4, or 1 with a limit)",
     )
     how.add_argument(
-        "--pages-per-second", metavar="N", type=_whole, help="read at most so many pages a second"
+        "--pages-per-second", metavar="N", type=_whole, help="maximum pages read per second"
     )
     how.add_argument(
         "--max-latency",
         metavar="TIME",
         type=_time,
-        help="read only as fast as a query of one row still takes no longer, such as 5ms",
+        help="slow down if a one-row query takes longer than this, such as 5ms",
     )
     parser.add_argument(
         "--journal",
         metavar="FOLDER",
         type=Path,
-        help="where to note what must be put back and what is done "
-        "(default: ~/.local/state/contend/undo)",
+        help="folder of the journals of changes and progress (default: "
+        "~/.local/state/contend/undo)",
     )
     parser.set_defaults(run=_warm)
 
@@ -108,21 +104,21 @@ def _time(text: str) -> float:
 def _warm(args: argparse.Namespace) -> int:
     does = next((name for name in ("resume", "status") if getattr(args, name)), None)
     if args.table and does is not None:
-        raise RequestError(f"--table does not go with --{does}.")
+        raise RequestError(f"--table cannot be combined with --{does}.")
     if args.json and not args.status:
-        raise RequestError("--json goes with --status.")
+        raise RequestError("--json needs --status.")
     server = server_of(Dsn.parse(args.server))
     if args.dry_run:
         _planned(args, server)
         return 0
     with Journal.of_server(args.journal or default_folder(), server) as journal:
-        _put_back_what_is_left(server, journal, yes=args.yes)
+        _revert_earlier_changes(server, journal, yes=args.yes)
         if args.status:
             return _status(args, server, journal)
         return _load(args, server, journal)
 
 
-def _put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: bool) -> None:
+def _revert_earlier_changes(server: ExistingServer, journal: Journal, *, yes: bool) -> None:
     """Revert changes that an earlier command left on the server. Without a terminal, only contend's
     own changes are reverted, and the warm-up runs despite the rest."""
 
@@ -130,9 +126,11 @@ def _put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: boo
         return confirmed(question, yes=yes)
 
     try:
-        if offer(journal, server, agreed if sys.stdin.isatty() else always, agreed, remark):
+        if revert_earlier(
+            journal, server, agreed if sys.stdin.isatty() else always, agreed, remark
+        ):
             return
-        remark(f"{what_is_left(journal)}. `{journal.remedy}` puts it back.")
+        remark(f"{remaining_changes(journal)}. Revert them with `{journal.remedy}`.")
     except NotAgreed as error:
         remark(" ".join(filter(None, (error.message, error.detail, error.hint))))
 
@@ -169,7 +167,7 @@ def _planned(
                 )  # fmt: skip
             except NoCatalogue as error:
                 way = error.message
-    sys.stdout.write(plan_in_words(plan, way))
+    sys.stdout.write(plan_text(plan, way))
     sys.stdout.flush()
     return plan, seen.kind, None if isinstance(way, str) else way
 
@@ -181,9 +179,9 @@ def _limits(args: argparse.Namespace) -> Limits:
 def _host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost | str:
     """The server's files, if a list is to load InnoDB's pages; or why they are scanned."""
     if args.scan:
-        return "--scan was asked for"
+        return "--scan was given"
     if _limits(args):
-        return "limits cannot hold back the server itself"
+        return "limits do not slow down a server that loads a list"
     try:
         with server.connect() as connection:
             return loading_host(connection, server.dsn.socket)
@@ -220,9 +218,7 @@ def _load(args: argparse.Namespace, server: ExistingServer, journal: Journal) ->
             loaded = begin(Listener(display.notice, display.progress))
         except KeyboardInterrupt:
             if journal.work is not None:
-                remark(
-                    f"What is loaded is noted. Resume with `contend warm {server.dsn} --resume`."
-                )
+                remark(f"Progress is recorded. Resume with `contend warm {server.dsn} --resume`.")
             raise
-    sys.stdout.write(loaded_in_words(loaded))
+    sys.stdout.write(result_text(loaded))
     return 1 if loaded.refused and not loaded.size else 0

@@ -65,7 +65,7 @@ class WarmDisplay:
         if speed > 0:
             state += f"  {format_duration((total - done) / speed)} left"
         if progress.held is not None:
-            state += f"  held back: {progress.held}"
+            state += f"  slowed down: {progress.held}"
         if self._console.is_terminal:
             if self._task is None:
                 self._task = self._bars.add_task(now, total=total, state=state)
@@ -75,7 +75,7 @@ class WarmDisplay:
             self.notice(f"{done / total:.0%}  {now}  {state}")
 
 
-def plan_in_words(plan: WarmPlan, way: ByList | str | None) -> str:
+def plan_text(plan: WarmPlan, way: ByList | str | None) -> str:
     """The items to be loaded and those left out, cache by cache.
 
     Args:
@@ -84,10 +84,10 @@ def plan_in_words(plan: WarmPlan, way: ByList | str | None) -> str:
     """
     parts = [_cache(plan, cache) for cache in plan.caches if any(True for _ in plan.of(cache))]
     if not parts:
-        parts = ["There is nothing to load."]
+        parts = ["Nothing to load."]
     if isinstance(way, str):
         parts.append(
-            f"InnoDB's tables are scanned, not loaded by a list of pages: {way.rstrip('.')}."
+            f"InnoDB's tables are scanned, not loaded from a list of pages: {way.rstrip('.')}."
         )
     elif way is not None:
         parts.append(_by_list(way))
@@ -126,9 +126,9 @@ def _by_list(way: ByList) -> str:
     lines = []
     pages = sum(len(pages) for pages in way.pages.values())
     if pages:
-        lines.append(f"The server loads InnoDB's pages by itself, by a list of {pages:,}.")
+        lines.append(f"The server itself loads InnoDB's pages, from a list of {pages:,} pages.")
     if way.why_not:
-        lines.append("Scanned, because a list cannot have them:")
+        lines.append("Scanned, because a list cannot contain them:")
         lines += _table(("WHAT", "WHY"), list(way.why_not.items()), SHOWN)
     return "\n".join(lines)
 
@@ -141,7 +141,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> lis
     return [*lines, f"  … and {len(rows) - most} more"] if len(rows) > most else lines
 
 
-def loaded_in_words(loaded: WarmUpResult) -> str:
+def result_text(loaded: WarmUpResult) -> str:
     """The result of a warm-up."""
     speed = loaded.size / loaded.seconds if loaded.seconds > 0 else 0.0
     lines = [
@@ -149,9 +149,9 @@ def loaded_in_words(loaded: WarmUpResult) -> str:
         f" ({format_size(speed)}/s)."
     ]
     if loaded.held_s:
-        lines.append(f"It was held back for {format_duration(loaded.held_s)} of that.")
+        lines.append(f"It was slowed down for {format_duration(loaded.held_s)} of that.")
     if loaded.refused:
-        lines.append("Not loaded, or not all of it:")
+        lines.append("Not loaded, or only in part:")
         lines += [one_line(f"  {name}: {why}") for name, why in loaded.refused.items()]
     return "\n".join(lines) + "\n"
 
@@ -174,13 +174,13 @@ def as_text(status: Status) -> str:
 
 def _innodb(held: Status) -> list[str]:
     if held.why_not is not None:
-        return [f"How much of each table is in the buffer pool is not known: {held.why_not}."]
+        return [f"The content of the buffer pool is unknown: {held.why_not}."]
     shown = sorted(
         held.parts, key=lambda one: (one.table == OTHERS, one.table, one.index != "PRIMARY",
                                      one.index or "")
     )  # fmt: skip
     if not shown:
-        return ["No InnoDB table but the server's own."]
+        return ["No InnoDB tables except the server's own."]
     rows = [
         [
             part.table,
@@ -194,7 +194,7 @@ def _innodb(held: Status) -> list[str]:
     return [
         *columns([["table", "index", "in the buffer pool", "of", ""], *rows], right={2, 3}),
         *(
-            f"The indexes of {part.table} are not told apart: {part.why_not}."
+            f"The indexes of {part.table} cannot be told apart: {part.why_not}."
             for part in shown
             if part.why_not
         ),
@@ -206,7 +206,7 @@ def _files(status: Status) -> list[str]:
         if not {table.engine.lower() for table in status.survey.tables} & {"myisam", "aria"}:
             return []
         return [
-            "How much of the files of MyISAM and Aria tables is in the page cache is not known: "
+            "How much of the MyISAM and Aria files is in the page cache is unknown: "
             f"{status.files_why_not}."
         ]
     rows = [
@@ -223,7 +223,7 @@ def _share(cache: Cache) -> float | None:
 
 
 def _size(size: int | None) -> str:
-    return "not known" if size is None else format_size(size)
+    return "unknown" if size is None else format_size(size)
 
 
 def _bar(share: float | None) -> str:

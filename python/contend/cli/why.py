@@ -27,12 +27,12 @@ WIDTH = 100
 
 def add_why(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Why do the levels of a run differ? Picks the causes whose signs the run shows, and does "
-        "to both levels alike what would take each away, in two doses where there are two, beside "
-        "a placebo that costs as much. Says beforehand what it will try and how long that takes."
+        "Why do the levels of a run differ? Picks causes whose signs the run shows. To both levels "
+        "alike it applies a treatment that would remove each cause, in two doses if possible, and "
+        "a placebo of equal cost. Prints the treatments and the time first."
     )
-    add_pair_again(parser, minutes=MINUTES, rest="; what there is no time for is said")
-    parser.add_argument("--plan", action="store_true", help="only say what would be tried")
+    add_pair_again(parser, minutes=MINUTES, rest="; lists the causes it has no time for")
+    parser.add_argument("--plan", action="store_true", help="only print the treatments")
     parser.set_defaults(run=_why)
 
 
@@ -66,16 +66,14 @@ def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> in
 
 
 def _beforehand(plan: WhyPlan) -> list[str]:
-    lines = [f"Tried for {plan.seconds / 60:g} min, at both levels alike:"]
+    lines = [f"To try for {plan.seconds / 60:g} min, at both levels alike:"]
     if not plan.is_certain:
-        lines.insert(
-            0, "The run is not certain of the difference, which is measured again as well."
-        )
+        lines.insert(0, "The difference is inconclusive in the run, so it is measured again too.")
     for one, proposal in plan.tried:
         lines.append(f"  {one.name}: {one.title}")
         lines += [f"    dose {n}: {d.words}" for n, d in enumerate(proposal.doses, start=1)]
         lines.append(f"    placebo: {proposal.placebo.words}")
-        lines.append(f"    foretold: at least {proposal.least:.0%} of the difference goes")
+        lines.append(f"    predicted: removes at least {proposal.least:.0%} of the difference")
     if untested := plan.facts["untested"]:
         lines.append("Not tried:")
         for name, why in by_reason(untested):

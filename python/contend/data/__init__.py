@@ -1,10 +1,10 @@
-"""Datasets: schema, fill and snapshot, addressed by content.
+"""Datasets: schema, fill and snapshot, addressed by content. And dumps of other programs.
 
-build      make a dataset with a private server, or with a script's own prepare
-existing   make one on a server that is not contend's own
-dump       read dumps of other programs, statement by statement
-contents   the contents of a dump in a server
-imports    import a dump and give it a name
+The room may import `experiment`, `host`, `servers` and `load`. Start in `build.py`. Then:
+
+existing   loads a dataset into a server that is not contend's own
+dump       reads dumps, statement by statement; imports: names one and keeps it
+contents   puts the contents of a dump into a server
 loading    requirements of loading: engine, options, disk space, time
 cache      kept datasets: find, list, drop, restore, copy and check
 conditions checks of a schema: conditions that its tables always meet

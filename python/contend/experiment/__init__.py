@@ -1,4 +1,9 @@
-"""Experiment files: text in, frozen and validated objects out. The only effect: reading a file."""
+"""Experiments: text in, frozen and validated objects out. The only effect is reading a file.
+
+The room owns experiment files (the built-in ones are in `recipes/`), everything that can vary
+(`settings/`, one file each), and the cells with their order. It may import `host`. Start in
+`model.py` for the objects, in `document.py` for reading a file.
+"""
 
 from contend.experiment.build_workload import prepared_with
 from contend.experiment.document import (

@@ -101,8 +101,7 @@ def _read(source: str) -> tuple[str, str]:
 
 
 def _files() -> Traversable:
-    # By folder: importing that package would hide the function `recipes` of contend.experiment.
-    return resources.files("contend.experiment") / "recipes"
+    return resources.files("contend.experiment") / "recipes"  # importing it hides recipes()
 
 
 def _is_path(source: str) -> bool:

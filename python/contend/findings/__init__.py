@@ -5,7 +5,8 @@
     first.compared.wholes[0]                      # a Finding: contrast, interval, verdict, n
 
 A report contains only findings, and text about findings. Which contrasts hold together, and at
-which share of the error, is fixed before the run (`families`).
+which error rate, is fixed before the run (`families`). The room may import `experiment`, `stats`
+and `store`. Start in `model.py`, then `changes.py`.
 """
 
 from contend.findings.changes import (

@@ -1,6 +1,8 @@
-"""Properties of the host and its state during runs: facts, pressure, processes, page cache.
+"""The host: its facts, and its state during runs (pressure, processes, page cache).
 
-Reads /proc and /sys under an injected root, and changes only the page cache.
+It reads /proc and /sys under an injected root, and changes only the page cache. `doctor/` checks
+whether the host is fit to measure on; `placement/` runs a process on chosen CPUs. The room imports
+nothing from other rooms. Start in `inventory.py` for facts, in `counters.py` for state.
 """
 
 from contend.host import page_cache

@@ -1,6 +1,8 @@
 """The interface to contend-load: start it, hand it a plan, read its outcomes.
 
-The lab sees only the `LoadDriver` protocol, so its tests need no process.
+The lab sees only the `LoadDriver` protocol, so its tests need no process. The room also owns loads
+from several hosts (`hosts/`) and calibration. It may import `experiment`, `host` and `stats`. Start
+in `process.py`.
 """
 
 from contend.files import find_program

@@ -29,7 +29,7 @@ class ClassFigures(TypedDict):
 
 
 class ClockOffset(TypedDict):
-    """What to add to the clocks of the host that asked to get those of the host that answered."""
+    """What to add to the clocks of the querying host to get those of the host that answered."""
 
     error_us: float
     steady_us: float
@@ -116,14 +116,14 @@ class Failure(TypedDict):
 
 
 class FutexReads(TypedDict):
-    """A word of the process's memory, and how often somebody was found waiting for it."""
+    """A word of the process's memory, and the number of samples in which a thread waited for it."""
 
     address: str
     reads: int
 
 
 class Hello(TypedDict):
-    """First line: who measures, with what, against which server."""
+    """First line: program, server and session."""
 
     type: Literal["hello"]
     engine: str
@@ -137,7 +137,7 @@ class Hello(TypedDict):
 
 
 class HostFigures(TypedDict):
-    """What one of the hosts did that shared a load."""
+    """One of several hosts that shared a load."""
 
     client: ProcessDelta
     client_busiest_thread_share: float
@@ -193,7 +193,7 @@ class KindFigures(TypedDict):
 
 
 class NodeFigures(TypedDict):
-    """The queries of one of several servers."""
+    """The queries of one of several servers, including those of transactions that rolled back."""
 
     bytes_received: int
     bytes_sent: int
@@ -210,7 +210,7 @@ class NodeFigures(TypedDict):
 
 
 class NodeHello(TypedDict):
-    """What a node said of itself, and what was agreed with it."""
+    """A node's version and session options."""
 
     name: str
     server_version: str
@@ -218,7 +218,7 @@ class NodeHello(TypedDict):
 
 
 class OpenLoop(TypedDict):
-    """What an open loop adds: `latency_us` counts from the intended time, and has these two parts."""  # noqa: E501
+    """Additional figures of an open loop."""
 
     backlog_close: int
     backlog_growth_per_s: float
@@ -265,7 +265,7 @@ class ProcessDelta(TypedDict):
 
 
 class Scanned(TypedDict):
-    """How far a scan is."""
+    """Progress of a scan."""
 
     parts: list[ScannedPart]
     upto: int
@@ -313,7 +313,7 @@ class Slice(TypedDict):
 
 
 class SlowTimes(TypedDict):
-    """What threads did while they worked for slow events: those that took longer than 99 of 100 of the rounds before."""  # noqa: E501
+    """What threads did during slow events: those that took longer than 99 of 100 events of the rounds before."""  # noqa: E501
 
     blocked: dict[str, int]
     events: int
@@ -352,7 +352,7 @@ class ThreadTimes(TypedDict):
 
 
 class Validated(TypedDict):
-    """What a replay of a seed found: every answer was compared with what it had to be."""
+    """Result of replaying a seed: every answer was compared with the expected one."""
 
     type: Literal["validated"]
     events: int

@@ -9,7 +9,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class Arm(TypedDict):
-    """One of the things that a run compares: a server, a server in some state (see `enter`), several servers, or another way to ask."""  # noqa: E501
+    """One side of a comparison: a server, a server in some state (see `enter`), several servers, or a different workload."""  # noqa: E501
 
     arrival: NotRequired[Arrival | None]
     depth: NotRequired[int | None]
@@ -43,7 +43,7 @@ Delivery = Literal["at_once", "deferred"]
 
 
 class Distribution(TypedDict):
-    """Shapes of random keys; the parameters are named as sysbench names them."""
+    """Shapes of random keys; the parameters are named like in sysbench."""
 
     exp: NotRequired[float]
     h: NotRequired[float]
@@ -93,7 +93,7 @@ class KeyRange(TypedDict):
 
 
 class Load(TypedDict):
-    """How hard, how long, over how many connections."""
+    """Rate, duration and connections of the load."""
 
     answer_timeout_s: NotRequired[float | None]
     arrival: NotRequired[Arrival]
@@ -121,7 +121,7 @@ Mix = Literal["deck", "weights"]
 
 
 class Node(TypedDict):
-    """One of the servers that a run asks."""
+    """One of several servers of a run."""
 
     name: str
     server: NotRequired[Server | None]
@@ -137,7 +137,7 @@ class Owner(TypedDict):
 
 
 class Part(TypedDict):
-    """A statement, or one for each range of keys."""
+    """One statement, or one per range of keys."""
 
     keys: NotRequired[KeyRange | None]
     name: str
@@ -151,7 +151,7 @@ Protocol = Literal["text", "prepared", "handler_socket"]
 
 
 class Route(TypedDict):
-    """Which node an event asks."""
+    """The node that an event goes to."""
 
     by: Literal["round_robin", "chance", "key"]
     owners: NotRequired[list[Owner]]
@@ -166,7 +166,7 @@ SelectBy = Literal["select", "in", "union_all", "multi_statement", "pipeline"]
 
 
 class Server(TypedDict):
-    """How to reach and enter the server."""
+    """How to connect and log in to the server."""
 
     cache_metadata: NotRequired[bool]
     charset: NotRequired[str]
@@ -198,7 +198,7 @@ class Slices(TypedDict):
 
 
 class Stage(TypedDict):
-    """A stretch of an open loop: a constant rate, or a ramp."""
+    """A period of an open loop: a constant rate, or a ramp."""
 
     duration_s: NotRequired[float]
     end_rate: NotRequired[float | None]
@@ -224,7 +224,7 @@ class Watch(TypedDict):
 
 
 class Weights(TypedDict):
-    """How often each transaction comes."""
+    """Frequency of each transaction."""
 
     delivery: NotRequired[int]
     new_order: NotRequired[int]
@@ -234,7 +234,7 @@ class Weights(TypedDict):
 
 
 class Workload(TypedDict):
-    """What is asked."""
+    """What the load does."""
 
     ask: NotRequired[Ask]
     auto_increment: NotRequired[bool]
@@ -287,7 +287,7 @@ class Workload(TypedDict):
 
 
 class Plan(TypedDict):
-    """One run of one cell: where to connect, what to ask, how hard, for how long."""
+    """One run of one cell: server, workload, load and duration."""
 
     arms: NotRequired[list[Arm]]
     load: Load

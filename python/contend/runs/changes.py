@@ -56,7 +56,7 @@ class ChangePoint:
     finding: Finding | None
 
     @property
-    def told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether the series is certain to have changed there."""
         return self.finding is not None and self.finding.is_certain
 
@@ -144,7 +144,7 @@ def _with_neighbours(places: Sequence[int], length: int) -> list[tuple[int, int,
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Something that was one thing in all runs before, and another in all runs after."""
+    """A condition with one value in all runs before and a different one in all runs after."""
 
     origin: Origin
     name: str
@@ -184,8 +184,8 @@ def breaks_of(
 ) -> list[Break]:
     """Those that are certain, gathered where they lie together, the oldest first."""
     groups: list[list[tuple[int, ChangePoint]]] = []
-    told = [(series[one.series].points[one.at].run, one) for one in points if one.told]
-    for run, point in sorted(told, key=lambda pair: pair[0]):
+    reported = [(series[one.series].points[one.at].run, one) for one in points if one.is_reported]
+    for run, point in sorted(reported, key=lambda pair: pair[0]):
         if not groups or run - groups[-1][0][0] > NEAR:
             groups.append([])
         groups[-1].append((run, point))

@@ -20,7 +20,7 @@ class DifferenceRow:
     """One thing that differs.
 
     about: doctor, server, variable, host, experiment, contend; measured, if no setting explains it.
-    cost: its measured cost on both, in words; empty if it was not measured.
+    cost: its measured cost on both, as text; empty if it was not measured.
     """
 
     about: str
@@ -45,11 +45,11 @@ def differences_between(one: Study, other: Study) -> tuple[DifferenceRow, ...]:
     for name, (_, _, title) in UNITS.items():
         cost = cost_between(name, *measured)
         if name not in explained and cost is not None and cost.size:
-            told = (in_words(name, each[name]) for each in measured)
-            found.append((cost, name, DifferenceRow("measured", title, *told)))
-    dear = sorted((each for each in found if each[0]), key=lambda each: -_size(each[0]))
-    cheap = [row for cost, _, row in found if cost is None]
-    return (*(_with(cost, row) for cost, _, row in dear), *cheap)
+            texts = (in_words(name, each[name]) for each in measured)
+            found.append((cost, name, DifferenceRow("measured", title, *texts)))
+    costly = sorted((each for each in found if each[0]), key=lambda each: -_size(each[0]))
+    others = [row for cost, _, row in found if cost is None]
+    return (*(_with(cost, row) for cost, _, row in costly), *others)
 
 
 def _size(cost: Cost | None) -> float:

@@ -36,7 +36,7 @@ class Glance:
     why: str = ""
 
 
-_ASKED = """SELECT
+_QUERY = """SELECT
   (SELECT json_extract(value, '$.name') FROM meta WHERE key = 'experiment'),
   (SELECT json_extract(value, '$.question') FROM meta WHERE key = 'experiment'),
   (SELECT value FROM meta WHERE key = 'created_at'),
@@ -59,16 +59,16 @@ def _read(path: Path) -> Glance:
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != schema.STORE_VERSION:
-            return _unreadable(path, f"it has format {version}, which this contend does not read")
+            return _unreadable(path, f"this contend cannot read its format {version}")
         name, question, began, finished, planned, ended, measured = connection.execute(
-            _ASKED
+            _QUERY
         ).fetchone()
     except READ_FAULTS as error:
         return _unreadable(path, str(error) or type(error).__name__)
     finally:
         connection.close()
     if name is None or began is None:
-        return _unreadable(path, "it does not say of which experiment it is, or since when")
+        return _unreadable(path, "its experiment or its start time is missing")
     state = "complete" if finished or ended >= planned else "unfinished"
     return Glance(
         path.name, path, state, str(name), str(question or ""), str(began), planned, measured
@@ -104,10 +104,10 @@ def glances(folder: Path, kept: Kept | None = None) -> list[Glance]:
     found: Kept = {}
     for path in sorted(folder.iterdir()):
         try:
-            told = (path / RESULTS_NAME).stat()
+            status = (path / RESULTS_NAME).stat()
         except OSError:
             continue
-        stamp = (told.st_ino, told.st_size, told.st_mtime_ns)
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         before = kept.get(path.name)
         found[path.name] = before if before and before[0] == stamp else (stamp, _read(path))
     kept.clear()

@@ -39,8 +39,8 @@ def guarded(app: App, token: str, port: int) -> App:
     # Cookies know no ports: two pages on one host have two names.
     cookie = f"contend_token_{port}"
 
-    def is_token(given: str) -> bool:
-        return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+    def is_token(text: str) -> bool:
+        return hmac.compare_digest(text.encode("utf-8", "replace"), token.encode())
 
     async def guard(scope: Message, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:

@@ -24,7 +24,7 @@ class History:
     notices: Sequence[str]
 
     @property
-    def can_tell(self) -> bool:
+    def can_report(self) -> bool:
         """Whether any series has enough runs to report a change."""
         return any(one.places for one in self.series)
 
@@ -49,8 +49,8 @@ def build(
     series = [one for metric in wanted for one in series_of(runs, metric)]
     if not series:
         raise RequestError(
-            f"no two of these runs have {', '.join(one.name for one in wanted)} of one cell.",
-            hint="Name another with --metric, or runs of the same levels.",
+            f"no two of these runs have {', '.join(one.name for one in wanted)} for the same cell.",
+            hint="Name a different --metric, or runs of the same levels.",
         )
     points = change_points(series, last.experiment.compare.margin)
     return History(
@@ -59,7 +59,7 @@ def build(
         runs=runs,
         series=series,
         breaks=breaks_of(runs, series, points),
-        uncertain=[one for one in points if one.finding is not None and not one.told],
+        uncertain=[one for one in points if one.finding is not None and not one.is_reported],
         too_few=[one for one in points if one.finding is None],
         notices=notices,
     )

@@ -37,7 +37,7 @@ def render(history: History) -> str:
     return filled(
         "history.html.j2",
         history=history,
-        words=history_text,
+        texts=history_text,
         charts=charts,
         drawings={one.id: Markup(images.compact(images.svg(one))) for one in charts},
         without_charts="" if images.can_draw() else images.WITHOUT_CHARTS,
@@ -57,7 +57,7 @@ def charts_of(history: History) -> list[Chart]:
 
 
 def _chart(history: History, one: Series) -> Chart:
-    """A point a run with its own interval, a rule at each break."""
+    """One point per run with its own interval, one rule per break."""
     name = history_text.series_name(history, one)
     unit = "gain, %" if one.kind == "gain" else one.metric.heading
     x: dict[str, Any] = {"field": "run", "type": "quantitative", "title": "run"}
@@ -78,8 +78,8 @@ def _chart(history: History, one: Series) -> Chart:
         id=slug(f"over time {name}"),
         kind="Over time",
         label=name,
-        caption="A point a run with the interval of its own repeats; a dashed line at each change.",
-        alt=f"{name}: {unit} against runs in their order.",
+        caption="One point per run with the interval of its repeats; dashed lines mark changes.",
+        alt=f"{name}: {unit} by run, oldest first.",
         spec=frame(name, [_row(history, one, at) for at in range(len(one.points))], layers),
     )
 

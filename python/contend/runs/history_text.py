@@ -1,4 +1,4 @@
-"""A history in words: in the terminal, and as JSON."""
+"""A history as text: in the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -20,18 +20,15 @@ from contend.stats import Estimate, estimate, finite
 
 FOUND_BY = "least squares"
 
-HOST_ONLY = (
-    "The host changed and, as far as was seen, the server did not: take it for a change of the "
-    "host."
-)
-BOTH = "The host changed too, so that it is not known which of them it was."
-NOT_THE_HOST = "The host did not change as far as was seen, nor how far its CPUs are apart."
+HOST_ONLY = "Only the host has a recorded change: take it as the cause."
+BOTH = "The host changed too, so the cause is unknown."
+NOT_THE_HOST = "No change of the host was recorded, nor of the round trip between its CPUs."
 NOT_LOOKED = (
-    "The host's facts did not change; how far its CPUs were apart was not looked at on both sides."
+    "The host's facts did not change; not both sides measured the round trip between its CPUs."
 )
 NOTHING = (
-    "Nothing that contend records changed there: look at what it does not see (another tenant of "
-    "the host, its firmware, what else ran)."
+    "Nothing that contend records changed there: check what it does not record (a different tenant "
+    "of the host, its firmware, other programs)."
 )
 
 _NAMES: dict[Origin, str] = {
@@ -56,9 +53,9 @@ def series_name(history: History, one: Series) -> str:
     else:
         names = naming_in(history.runs[-1].study)
         assert one.level is not None and one.over is not None
-        what = "change" if one.metric.less_is_better else "gain"
+        noun = "change" if one.metric.less_is_better else "gain"
         of = "" if is_throughput else f" in {one.metric.title}"
-        head = f"{what} of {names.level(one.level)} over {names.level(one.over)}{of}"
+        head = f"{noun} of {names.level(one.level)} over {names.level(one.over)}{of}"
         if not at and any(other.kind == "gain" and other.cell for other in history.series):
             return f"{head}, all cells"
     return f"{head}, {at}" if at else head
@@ -91,14 +88,14 @@ def point_text(history: History, point: ChangePoint) -> str:
     one = history.series[point.series]
     assert point.finding is not None
     change = point.finding.change
-    how = f"{size_text(change)} {point.finding.word}"
+    size = f"{size_text(change)} {point.finding.word}"
     if one.kind == "gain":
-        how = f"the ratio {size_text(change)} {change.verdict or ''}"
+        size = f"the ratio {size_text(change)} {change.verdict or ''}"
     logs = [each.log for each in one.points]
     before, after = logs[point.first : point.at], logs[point.at : point.last]
     return (
         f"{series_name(history, one)}: {value_text(one, before)} → {value_text(one, after)}, "
-        f"{how} (n = {len(before)} and {len(after)} runs)"
+        f"{size} (n = {len(before)} and {len(after)} runs)"
     )
 
 
@@ -110,7 +107,7 @@ def open_text(history: History, point: ChangePoint) -> str:
     if point.finding is None:
         return f"{head}: too few ({before} runs before, {after} after)"
     gain = gain_text(point.finding.change)
-    return f"{head}: {gain} %, not certain (n = {before} and {after} runs)"
+    return f"{head}: {gain} %, inconclusive (n = {before} and {after} runs)"
 
 
 def head_text(history: History, one: Break) -> str:
@@ -130,7 +127,7 @@ def altered_lines(one: Break) -> list[str]:
     ]
     if one.moved is not None:
         before, after = (significant(ns, 3) for ns in one.moved)
-        lines.append(f"the host: a line of cache goes over and comes back in {before} → {after} ns")
+        lines.append(f"the host: cache-line round trip between CPUs {before} → {after} ns")
     return lines
 
 
@@ -145,10 +142,10 @@ def blame_text(one: Break) -> str:
 
 def lead_text(history: History) -> str:
     """The first sentence."""
-    if not history.can_tell:
+    if not history.can_report:
         return (
-            f"Too few runs: a change is told with {RUNS_A_SIDE} runs on each side of it or more, "
-            "and no series has twice as many."
+            f"Too few runs: a change needs at least {RUNS_A_SIDE} runs on each side, and no series "
+            f"has {2 * RUNS_A_SIDE}."
         )
     if not history.breaks:
         return "No change is certain in any series."
@@ -159,24 +156,26 @@ def lead_text(history: History) -> str:
 
 def basis_text(history: History) -> str:
     """The basis of the changes; empty if none could be reported."""
-    if not history.can_tell:
+    if not history.can_report:
         return ""
     places = sum(one.places for one in history.series)
     return (
-        f"Change points are proposed by {FOUND_BY}. One is told if Welch's interval across it, "
-        f"with the runs as units, is certain; the intervals hold together for all {places} places "
-        f"of all {len(history.series)} series at {FAMILY.promises * 100:.0f} %."
+        f"Change points are proposed by {FOUND_BY}. One is reported only if Welch's interval "
+        "across it, with the runs as units, is certain. The intervals hold together for all "
+        f"{places} places of all {len(history.series)} series at {FAMILY.promises * 100:.0f} %."
     )
 
 
 def hosts_text(history: History) -> str:
     """That the runs are of several hosts; empty if of one."""
-    told = [run.conditions.get("host:machine.id") for run in history.runs]
-    hosts = Counter("not known" if one is None else one.text for one in told)
+    machines = [run.conditions.get("host:machine.id") for run in history.runs]
+    hosts = Counter("unknown" if one is None else one.text for one in machines)
     if len(hosts) < 2:
         return ""
     listed = ", ".join(f"{host} ({n})" for host, n in hosts.items())
-    return f"The runs are of {len(hosts)} hosts: {listed}. A difference of hosts is no change."
+    return (
+        f"The runs are of {len(hosts)} hosts: {listed}. A difference between hosts is not a change."
+    )
 
 
 def lines_of(history: History, width: int = _WIDTH, *, full: bool = False) -> Iterator[str]:
@@ -196,7 +195,7 @@ def lines_of(history: History, width: int = _WIDTH, *, full: bool = False) -> It
         for line in altered_lines(one) or ["nothing that contend records"]:
             yield from _wrapped(line, width, 2)
         yield from _wrapped(blame_text(one), width)
-    for title, points in (("Not certain", history.uncertain), ("Too few", history.too_few)):
+    for title, points in (("Inconclusive", history.uncertain), ("Too few", history.too_few)):
         if points:
             yield from ("", f"{title}:")
             yield from _some([open_text(history, each) for each in points], shown, width)
@@ -241,7 +240,7 @@ def _table(history: History, width: int, *, full: bool) -> Iterator[str]:
         yield from before
         yield f"{own:{names}}  {mean:>{means}}  {last:>{lasts}}  {course}".rstrip()
     if len(shown) < len(history.series):
-        yield f"and {len(history.series) - len(shown)} series of the figures themselves"
+        yield f"and {len(history.series) - len(shown)} series of absolute figures"
     if full:
         yield ""
         for number, run in enumerate(history.runs, 1):

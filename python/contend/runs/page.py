@@ -1,4 +1,4 @@
-"""How the pages of this room are filled in: one style, everything escaped."""
+"""The templates of these pages: one style, everything escaped."""
 
 from __future__ import annotations
 

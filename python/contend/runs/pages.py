@@ -48,7 +48,7 @@ def serve(folder: Path, port: int, say: Callable[[str], object]) -> None:
     if not folder.is_dir():
         raise RequestError(
             f"{folder} is not a folder.",
-            hint="Name the folder that your run folders lie in, such as contend-runs.",
+            hint="Name the folder of your run folders, such as contend-runs.",
         )
     with _listening(port) as sock:
         port = int(sock.getsockname()[1])
@@ -74,10 +74,10 @@ def _listening(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         found.close()
         in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        why = "is in use" if in_use else f"cannot be had: {str(error).rstrip('.')}"
+        why = "is in use" if in_use else f"cannot be used: {str(error).rstrip('.')}"
         raise RequestError(
             f"port {port} of {LOOPBACK} {why}.",
-            hint="Give another with --port, or leave it out: any free one is taken then.",
+            hint="Choose a different --port, or leave it out for any free one.",
         ) from None
     return found
 
@@ -108,11 +108,11 @@ def application(folder: Path, token: str, port: int) -> App:
         return HTMLResponse(html.render(report, {each.id: images.svg(each) for each in charts}))
 
     def compare(request: Request) -> Response:
-        asked = request.query_params.getlist("run")
-        if len(asked) != 2 or asked[0] == asked[1]:
-            return _trouble(400, "Two runs are compared.", "Mark two in the list.")
+        names = request.query_params.getlist("run")
+        if len(names) != 2 or names[0] == names[1]:
+            return _error_page(400, "Exactly two runs can be compared.", "Select two in the list.")
         reports, sides = [], []
-        for name in asked:
+        for name in names:
             with RunFolder.open(_run(folder, name)) as opened:
                 reports.append(build(opened, percentiles=False))
                 sides.append(RunSide(name, (study_of(opened, percentiles=False),)))
@@ -125,7 +125,7 @@ def application(folder: Path, token: str, port: int) -> App:
         return _page(
             "compare.html.j2",
             reports=reports,
-            names=asked,
+            names=names,
             found=found,
             why=why,
             change_text=change_text,
@@ -136,12 +136,12 @@ def application(folder: Path, token: str, port: int) -> App:
         name = request.query_params.get("experiment", "")
         return HTMLResponse(render_history(build_history([str(folder)], experiment=name)))
 
-    def trouble(_: Request, error: Exception) -> Response:
+    def failed(_: Request, error: Exception) -> Response:
         assert isinstance(error, ContendError)
-        return _trouble(404, error.message, error.hint or "")
+        return _error_page(404, error.message, error.hint or "")
 
-    def nothing(_: Request, __: Exception) -> Response:
-        return _trouble(404, "There is no such page.", "Begin at the list.")
+    def no_page(_: Request, __: Exception) -> Response:
+        return _error_page(404, "There is no such page.", "Start at the list.")
 
     pages = {
         "/": listed,
@@ -151,7 +151,7 @@ def application(folder: Path, token: str, port: int) -> App:
         "/history": history,
     }
     routes = [Route(path, page) for path, page in pages.items()]
-    handlers = {ContendError: trouble, 404: nothing}
+    handlers = {ContendError: failed, 404: no_page}
     return guarded(Starlette(routes=routes, exception_handlers=handlers), token, port)
 
 
@@ -160,8 +160,8 @@ def _listed(folder: Path, kept: Kept) -> list[Glance]:
         return glances(folder, kept)
     except OSError as error:
         raise NotServed(
-            f"The folder of the runs cannot be read: {error.strerror}.",
-            hint="Was it moved or removed? Put it back, or end this and serve another.",
+            f"The folder of runs cannot be read: {error.strerror}.",
+            hint="If it was moved, move it back, or serve the new folder.",
         ) from None
 
 
@@ -172,12 +172,12 @@ def _run(folder: Path, name: str) -> Path:
     except OSError:
         found = None
     if found is None or not (found / "results.sqlite").is_file():
-        raise NotServed("There is no such run.", hint="It may have been removed: see the list.")
+        raise NotServed("There is no such run.", hint="It may have been removed. See the list.")
     return found
 
 
-def _trouble(status: int, message: str, hint: str) -> Response:
-    return _page("trouble.html.j2", status=status, message=message, hint=hint)
+def _error_page(status: int, message: str, hint: str) -> Response:
+    return _page("error.html.j2", status=status, message=message, hint=hint)
 
 
 def _page(template: str, *, status: int = 200, **values: object) -> Response:

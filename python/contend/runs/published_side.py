@@ -24,7 +24,7 @@ PREFIX = "published:"
 
 @dataclass(frozen=True, slots=True)
 class PublishedCell:
-    """One cell: ours in words, theirs in words, and the position of theirs.
+    """One cell: ours and theirs as text, and the position of theirs.
 
     low, high: our interval; `value` theirs: percent of a gain, or the figure.
     """
@@ -37,7 +37,7 @@ class PublishedCell:
     value: float
 
     @property
-    def lies(self) -> str:
+    def position(self) -> str:
         if self.value > self.high:
             return "above"
         return "below" if self.value < self.low else "within"
@@ -48,7 +48,7 @@ class PublishedSide:
     name: str
     machine: str
     source: str
-    what: str
+    quantity: str
     sentence: ReportText
     rows: tuple[PublishedCell, ...]
 
@@ -73,25 +73,24 @@ def published_side(study: Study, name: str) -> PublishedSide:
     if not rows:
         raise RequestError(
             f"no cell of the first run has published figures of {name}",
-            hint="They are of other levels, or of a metric that this run does not have.",
+            hint="They are for different levels, or for a metric that this run lacks.",
         )
-    what = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
-    return PublishedSide(
-        name, published.machine, published.source, f"{metric.title}, {what}", _sentence(rows), rows
-    )
+    kind = f"gain over {study.roles.baseline}, %" if gains else f"figures, {metric.unit}"
+    quantity = f"{metric.title}, {kind}"
+    return PublishedSide(name, published.machine, published.source, quantity, _sentence(rows), rows)
 
 
 def _sentence(rows: Sequence[PublishedCell]) -> ReportText:
     total, places = len(rows), ("within", "above", "below")
-    counts = {place: sum(row.lies == place for row in rows) for place in places}
+    counts = {place: sum(row.position == place for row in rows) for place in places}
     parts = [
         ReportText(
-            "{} what was measured in {} of {} cells", place, Constant(count), Constant(total)
+            "{} the measured interval in {} of {} cells", place, Constant(count), Constant(total)
         )
         for place, count in counts.items()
         if count
     ]
-    return ReportText("What was published lies {}.", ReportText.joined(", ", parts))
+    return ReportText("The published value is {}.", ReportText.joined(", ", parts))
 
 
 def _gains(study: Study, published: Published, metric: Metric) -> Iterator[PublishedCell]:
@@ -134,8 +133,8 @@ def _place(cell: Mapping[str, Level]) -> str:
 
 
 NO_VERDICT = (
-    "Published figures are of another machine, single runs without intervals: direction and shape "
-    "can be compared, numbers cannot, and there is no verdict."
+    "Published figures are single runs on a different machine, without intervals. Compare "
+    "direction and shape, not numbers; there is no verdict."
 )
 
 
@@ -144,12 +143,12 @@ def published_lines(side: PublishedSide) -> list[str]:
     places = max(len(row.place) for row in side.rows)
     ours = max(len(row.ours) for row in side.rows)
     return [
-        f"Beside {side.name}, published: {side.machine} ({side.source})",
-        f"{side.what}; {side.sentence}",
+        f"Compared with published {side.name}: {side.machine} ({side.source})",
+        f"{side.quantity}. {side.sentence}",
         "",
         *(
             f"  {row.place.ljust(places)}  {row.ours.ljust(ours)}  {row.theirs} published, "
-            f"{row.lies}"
+            f"{row.position}"
             for row in side.rows
         ),
         "",
@@ -161,7 +160,7 @@ def published_json(side: PublishedSide) -> dict[str, Any]:
         "name": side.name,
         "machine": side.machine,
         "source": side.source,
-        "what": side.what,
+        "what": side.quantity,
         "sentence": side.sentence,
         "cells": [
             {
@@ -169,7 +168,7 @@ def published_json(side: PublishedSide) -> dict[str, Any]:
                 "low": finite(row.low),
                 "high": finite(row.high),
                 "published": row.value,
-                "lies": row.lies,
+                "lies": row.position,
             }
             for row in side.rows
         ],

@@ -2,7 +2,7 @@
 sorted by time. The series have, run by run, the gain of each level in each cell and over all of
 them, and the metric's figure in each cell.
 
-A named folder is read or refused. One that is found inside a named folder is left out, and
+A named folder is read or refused. One inside a named folder is left out, and
 reported, if it cannot be read or is not of the experiment.
 """
 
@@ -32,7 +32,7 @@ class PastRun:
 
     began: when its first measured run began, ISO 8601 in UTC.
     conditions: those of the run, by name (`server:version`).
-    distance: ln of the nanoseconds in which a cache line goes over between its host's CPUs,
+    distance: ln of the nanoseconds that a cache line takes between its host's CPUs,
         mean of all measurements; None if there are none.
     state: near or far if all blocks were, changed if there were both; empty if it is not known.
     """
@@ -48,8 +48,8 @@ class PastRun:
 
 def folders_of(name: str) -> list[Path]:
     """The run folder of this name or path, or those that lie in the folder of this path."""
-    given = Path(name)
-    inside = [] if (given / "results.sqlite").is_file() else runs_in(given)
+    path = Path(name)
+    inside = [] if (path / "results.sqlite").is_file() else runs_in(path)
     return inside or [find_run(name)]
 
 
@@ -75,7 +75,7 @@ def read_runs(
         try:
             with RunFolder.open(path) as folder:
                 if (pid := folder.writer_pid()) is not None:
-                    notices.append(f"{path} is left out: a lab writes to it now (pid {pid})")
+                    notices.append(f"{path} is left out: its run is in progress (pid {pid})")
                     continue
                 name = str(folder.meta().experiment.get("name", ""))
                 if experiment is not None and name != experiment:
@@ -90,7 +90,7 @@ def read_runs(
         if study.measured:
             found.append(_past_run(path, study))
         else:
-            notices.append(f"{path} is left out: nothing in it was measured")
+            notices.append(f"{path} is left out: it has no measured run")
             unmeasured += 1
     _refuse_several(found)
     runs = _each_once(sorted(found, key=lambda run: run.began), notices)
@@ -136,21 +136,21 @@ def _refuse_several(runs: Sequence[PastRun]) -> None:
     if len(counts) > 1:
         listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
         raise RequestError(
-            f"these are runs of {len(counts)} experiments: {listed}.",
-            hint="A history is of one: name it with --experiment NAME.",
+            f"the runs are of {len(counts)} experiments: {listed}.",
+            hint="Choose one with --experiment NAME.",
         )
     for run in runs[1:]:
         roles = runs[0].study.roles, run.study.roles
         paths = [role.compared.path if role.compared else "" for role in roles]
         if paths[0] == paths[1] and same_level(*(role.baseline or "" for role in roles)):
             continue
-        said = [
+        comparisons = [
             f"{path} with {role.baseline}" if path and role.baseline is not None else "nothing"
             for path, role in zip(paths, roles, strict=True)
         ]
         raise RequestError(
-            f"{runs[0].name} compares {said[0]}, and {run.name} compares {said[1]}: "
-            f"these are two experiments of one name, {run.study.experiment.name}.",
+            f"{runs[0].name} compares {comparisons[0]}, and {run.name} compares {comparisons[1]}: "
+            f"these are two experiments with the same name, {run.study.experiment.name}.",
             hint="Name the folders of one of them.",
         )
 
@@ -177,15 +177,14 @@ def _too_few(
     total = len(runs) + unmeasured
     if unmeasured and total > 1:
         return WorkError(
-            f"a history needs two runs or more, and nothing was measured in {unmeasured} of "
-            f"the {total} here.",
+            f"a history needs two measured runs, and {unmeasured} of the {total} here have none.",
             detail=detail,
         )
-    message = "there is no run here that a history can be made of."
-    hint = "Name run folders of one experiment, or the folder they lie in."
+    message = "there are no runs for a history here."
+    hint = "Name run folders of one experiment, or the folder that contains them."
     if runs:
-        message = f"a history needs two runs or more, and {runs[0].path} is the only one here."
-        hint = "Name further run folders of the same experiment, or the folder they lie in."
+        message = f"a history needs at least two runs, and {runs[0].path} is the only one here."
+        hint = "Name more run folders of the experiment, or the folder that contains them."
     elif experiment is not None and others:
         message = f"there is no run of {experiment} here."
         hint = did_you_mean(experiment, others) or ""

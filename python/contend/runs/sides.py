@@ -55,7 +55,7 @@ class SidesCompared:
     by_gains: whether gains over the baseline are compared, and not the figures.
     cells: those that all sides have, in the order of the first.
     findings: by the name of a side, cell by cell; None where a side has fewer than two units.
-    left_out: data that could not be compared, in words.
+    left_out: data that could not be compared, as text.
     """
 
     metric: Metric
@@ -85,12 +85,12 @@ def _study(path: Path, metrics: tuple[str, ...]) -> Study:
     with RunFolder.open(path) as folder:
         if folder.writer_pid() is not None:
             raise RequestError(
-                f"{path} is being written: its run is still under way",
+                f"{path} is being written: its run is in progress",
                 hint="Compare it when the run has ended.",
             )
         study = study_of(folder, metrics, percentiles=False)
     if not study.measured:
-        raise WorkError(f"{path} has no measured run", hint="`contend show` says what it has.")
+        raise WorkError(f"{path} has no measured run", hint="`contend show` prints what it has.")
     return study
 
 
@@ -146,7 +146,7 @@ def compare_sides(
     names = list(dict.fromkeys(study.experiment.name for study in studies))
     left_out = [f"these are different experiments: {', '.join(names)}"] if len(names) > 1 else []
     left_out += [
-        f"{len(one) - len(common)} of {len(one)} cells of {side.name} are not in all of them"
+        f"{len(one) - len(common)} of {len(one)} cells of {side.name} are not in all sides"
         for side, one in zip(sides, values, strict=True)
         if len(one) > len(common)
     ]

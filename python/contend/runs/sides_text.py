@@ -1,4 +1,4 @@
-"""Compared run folders, in words: the sentence, the table of cells, the differences. For the
+"""Compared run folders as text: the sentence, the table of cells, the differences. For the
 terminal, as JSON and as one page that fetches nothing."""
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import finite
 
 _FEW = 3
-_NOT_MEASURED = "What these cost was not measured"
+_NOT_MEASURED = "Cost not measured"
 
 Row = tuple[str, Finding | None]
-"""A cell in words, and its finding; None where a side has fewer than two units."""
+"""A cell as text, and its finding; None where a side has fewer than two units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,21 @@ class SideTable:
     name: str
     sentence: str
     rows: tuple[Row, ...]
-    turn: str
+    reversal: str
     differences: tuple[DifferenceRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SidesReport:
-    """A comparison in words.
+    """A comparison as text.
 
     detectable: the smallest slowdown that its gate finds; empty without a gate.
     """
 
     title: str
     first: str
-    what: str
-    carries: str
+    quantity: str
+    caveat: str
     units: str
     tables: tuple[SideTable, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -83,14 +83,14 @@ def report_of_sides(
     if len(sides) == 1:
         return SidesReport(title, first, "published figures", NO_VERDICT, units, published=theirs)
     found = compare_sides(sides, margin=limit)
-    what = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
+    quantity = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
     tables = tuple(_table(side, sides[0], found) for side in sides[1:])
     gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
     return SidesReport(
         title=title,
         first=first,
-        what=f"{found.metric.title}, {what}",
-        carries=_carries(tables, by_gains=found.by_gains),
+        quantity=f"{found.metric.title}, {quantity}",
+        caveat=_caveat(tables, by_gains=found.by_gains),
         units=units,
         tables=tables,
         left_out=found.left_out,
@@ -108,7 +108,7 @@ def _table(side: RunSide, first: RunSide, compared: SidesCompared) -> SideTable:
         side.name,
         _sentence(side.name, first.name, compared, findings),
         rows,
-        _turn(side.name, first.name, rows),
+        _reversal(side.name, first.name, rows),
         differences_between(first.studies[0], side.studies[0]),
     )
 
@@ -127,20 +127,20 @@ def _sentence(
         if (count := sum(one.tone == tone for one in known))
     ]
     if parts:
-        return f"Beside {first}, {subject} is {', '.join(parts)}."
+        return f"Compared with {first}, {subject} is {', '.join(parts)}."
     if without := next((one.without for one in known if one.without), ""):
-        return f"Beside {first}, nothing is decided of {subject}: {without}."
-    return f"Beside {first}, nothing is certain of {subject}."
+        return f"Compared with {first}, {subject} is undecided: {without}."
+    return f"Compared with {first}, no change of {subject} is certain."
 
 
-def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
+def _reversal(name: str, first: str, rows: Sequence[Row]) -> str:
     """Where the order reverses along the cells: by the certain results, else by the estimates."""
     found = [(place, one) for place, one in rows if one is not None]
     signs = [(place, one.change.ratio > 1) for place, one in found if one.is_certain]
-    how = ""
+    certainty = ""
     if len({up for _, up in signs}) < 2:
         signs = [(place, one.change.ratio > 1) for place, one in found]
-        how = " by what was seen, which is not certain"
+        certainty = " (inconclusive)"
     turns = [
         f"between {before} and {after}"
         for (before, up), (after, then) in itertools.pairwise(signs)
@@ -149,21 +149,21 @@ def _turn(name: str, first: str, rows: Sequence[Row]) -> str:
     if not turns:
         return ""
     more = "" if len(turns) <= _FEW else f" and {len(turns) - _FEW} times more"
-    return f"The order of {name} and {first} turns {', '.join(turns[:_FEW])}{more}{how}."
+    return f"The order of {name} and {first} reverses {', '.join(turns[:_FEW])}{more}{certainty}."
 
 
-def _carries(tables: Sequence[SideTable], *, by_gains: bool) -> str:
+def _caveat(tables: Sequence[SideTable], *, by_gains: bool) -> str:
     """The sides that were not interleaved, and the consequence."""
     hosts = any(one.about == "host" for table in tables for one in table.differences)
-    of = "their hosts and of their hours" if hosts else "their hours"
+    of = "their hosts and hours" if hosts else "their hours"
     if by_gains:
         return (
-            "These runs were not measured in turn. Each gain is of one host and hour, which both "
-            f"of its levels had; what differs between the gains carries the difference of {of}."
+            "These runs were not interleaved. Both levels of a gain share a host and an hour; the "
+            f"differences between gains include the difference of {of}."
         )
     return (
-        "These runs were not measured in turn: the difference carries that of "
-        f"{of}, and only more sessions tell how much that is."
+        f"These runs were not interleaved: the difference includes that of {of}. Only more "
+        "sessions show how much that is."
     )
 
 
@@ -179,39 +179,39 @@ def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple
     )
     sizes = [smallest_slowdown(one, limit) for _, _, one, _ in cells if one and not one.without]
     n = min(len(side.studies) for side in sides)
-    sessions = f"{n} session{'' if n == 1 else 's'} a side"
+    sessions = f"{n} session{'' if n == 1 else 's'} per side"
     if len(sizes) < len(cells):
         return text, (
-            f"With {sessions} nothing is found for certain: what sessions differ by is not known. "
-            "Two or more a side tell it, each a folder in one."
+            f"With {sessions} nothing is certain, because the spread of sessions is unknown. "
+            "Measure two or more per side, with their run folders in one folder."
         )
     return text, (
-        f"It finds a slowdown of {significant(max(sizes) * 100, 2)} % four times in five, from "
-        f"{sessions}; the limit is {percent_text(limit)}."
+        f"With {sessions}, the gate detects a slowdown of {significant(max(sizes) * 100, 2)} % in "
+        f"four of five cases; the limit is {percent_text(limit)}."
     )
 
 
 def lines_of_sides(report: SidesReport) -> Iterator[str]:
     """As a terminal shows it."""
-    yield from (report.title, f"{report.what}; {report.units}", "")
+    yield from (report.title, f"{report.quantity}; {report.units}", "")
     for table in report.tables:
         yield table.sentence
-        if table.turn:
-            yield table.turn
+        if table.reversal:
+            yield table.reversal
         width = max(len(place) for place, _ in table.rows)
         cells = (f"  {place.ljust(width)}  {change_text(one)}" for place, one in table.rows)
         yield from ("", *cells, "")
         if table.differences:
-            yield f"What differs between {report.first} and {table.name}:"
+            yield f"Differences between {report.first} and {table.name}:"
             yield from _difference_lines(table.differences)
         else:
-            yield "Nothing that was recorded of host, server and experiment differs."
+            yield "No recorded difference of host, server or experiment."
         yield ""
     for each in report.published:
         yield from published_lines(each)
     if report.published and report.tables:
         yield from (NO_VERDICT, "")
-    yield report.carries
+    yield report.caveat
     yield from (f"Not compared: {text}." for text in report.left_out)
     if report.gate is not None:
         yield from (report.detectable, report.gate.line)
@@ -246,8 +246,8 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
     document: dict[str, Any] = {
         "title": report.title,
         "first": report.first,
-        "what": report.what,
-        "carries": report.carries,
+        "what": report.quantity,
+        "carries": report.caveat,
         "not_compared": list(report.left_out),
     }
     if report.published:
@@ -256,7 +256,7 @@ def sides_json(report: SidesReport) -> dict[str, Any]:
         {
             "name": table.name,
             "sentence": table.sentence,
-            "turn": table.turn or None,
+            "turn": table.reversal or None,
             "cells": [_cell(place, one) for place, one in table.rows],
             "differences": [
                 {

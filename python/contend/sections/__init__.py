@@ -1,5 +1,7 @@
-"""Sections of a report: one file owns one from end to end. It names the diagnostic pass that the
-section needs, if any, reads its findings, and makes its sentences, tables, charts and JSON. A new
-section is a file and a line in `registry`. Begin there, and with `model`, which has the types of
-sections. `words`, `naming`, `panels` and `chart_style` format figures.
+"""Sections of a report. One file owns one section: the measurement that it needs (if any),
+reading it, its findings, sentences, tables, charts and JSON.
+
+A new section is a file and a line in `registry.py`. The room may import `lab`, `load`, `servers`,
+`why` and the rooms below. Start in `registry.py`, and in `model.py`, which has the types; `words`,
+`naming`, `panels` and `chart_style` format figures.
 """

@@ -1,4 +1,8 @@
-"""Estimates with error and n, comparisons, merged histograms. Arrays in, frozen objects out."""
+"""Statistics: arrays in; frozen estimates with error and n out.
+
+Comparisons, variance components, merged histograms, stopping rules. The room imports nothing from
+other rooms, and knows nothing of servers. Start in `estimate.py` and `change.py`.
+"""
 
 from contend.stats.change import Change, Verdict, welch
 from contend.stats.components import (

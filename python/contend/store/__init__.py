@@ -1,11 +1,12 @@
-"""Results: one SQLite file per run folder, versioned, append-only.
+"""Run folders: one SQLite file each, versioned, append-only.
 
     with RunFolder.create(path, experiment_dict, planned, facts) as folder:
         folder.append(RunRecord(...))       # on disk when the call returns
     RunFolder.open(path).records()
 
 A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.sqlite`, `logs/`,
-`report.html` and `charts/`. No password is ever written in it.
+`report.html` and `charts/`. No password is ever written in it. The room may import `experiment`.
+Start in `folder.py`.
 """
 
 from contend.experiment import Planned

@@ -1,4 +1,4 @@
-"""Commands over runs of which none was measured: they end with 1, and say so first."""
+"""Commands for run folders without a measured run end with 1 and report it first."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ],
     ids=" ".join,
 )
-def test_a_run_without_a_measured_run_failed(
+def test_without_a_measured_run_the_exit_code_is_1(
     lab: dict[str, Any],
     command: list[str],
     tmp_path: Path,
@@ -82,7 +82,7 @@ def test_a_run_without_a_measured_run_failed(
     assert main(["run", "--resume", str(path)]) == 1
 
 
-def test_a_run_of_which_some_failed_is_done(
+def test_some_failed_runs_are_no_failure(
     lab: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab["change"] = lambda record: failing(record) if record.run == 1 else record
@@ -124,7 +124,7 @@ def test_a_gate_over_nothing_is_not_uncertain(
 
 @pytest.mark.parametrize("level", [0, 32])
 @pytest.mark.parametrize("gate", [[], ["--fail-if-slower", "3%", "--if-not-certain", "pass"]])
-def test_a_comparison_with_a_side_that_always_failed_is_none(
+def test_a_side_that_always_failed_gives_no_comparison(
     lab: dict[str, Any], tmp_path: Path, level: int, gate: list[str]
 ) -> None:
     lab["change"] = lambda record: failing(record) if record.cell[SEGMENTS] == level else record
@@ -136,7 +136,7 @@ def test_a_comparison_with_a_side_that_always_failed_is_none(
 
 @pytest.mark.parametrize(("gain", "code"), [(1.0, 1), (0.5, 3)])
 @pytest.mark.parametrize("look", ["--why", "--profile"])
-def test_what_is_tried_after_a_run_leaves_what_its_gate_said(
+def test_the_exit_code_of_a_gate_has_priority(
     lab: dict[str, Any],
     tmp_path: Path,
     look: str,
@@ -163,7 +163,7 @@ def test_what_is_tried_after_a_run_leaves_what_its_gate_said(
     assert "the server died" in said and "hint: Look at its log." in said
 
 
-def test_what_is_unfinished_says_how_many_failed(
+def test_an_unfinished_run_shows_how_many_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_run(tmp_path / "run", study(sets=SETS), runs=3, change=failing)
@@ -180,7 +180,7 @@ def test_lost_runs_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("form", [[], ["--full"]], ids=["short", "full"])
-def test_every_reason_is_told_whole(
+def test_every_reason_is_shown_in_full(
     tmp_path: Path, form: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     why = "the server ended in the middle of its run with signal {}, and its log has no line of it"
@@ -214,7 +214,7 @@ def test_a_part_that_cannot_be_made_fails_the_run(
 
 @pytest.mark.parametrize("command", ["why", "profile"])
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
-def test_what_is_measured_again_within_a_run(
+def test_measuring_again_within_a_run(
     measured: Path, command: str, form: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     inner = write_run(measured / command, study(sets=SETS), change=failing)
@@ -235,7 +235,7 @@ def test_history(
     measured: Path, failed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["history", str(measured), str(failed)]) == 1
-    assert f"{failed} is left out: nothing in it was measured" in capsys.readouterr().err
+    assert f"{failed} is left out" in capsys.readouterr().err
     other = write_run(tmp_path / "other", study(sets=SETS), seed=8)
     with RunFolder.open(other, write=True) as folder:
         folder.append(replace(folder.records()[-1], run=9, block=9))

@@ -1,4 +1,4 @@
-"""What `contend calibrate` takes and refuses, over a program that plays contend-load."""
+"""Arguments of `contend calibrate`, with a program that imitates contend-load."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["calibrate", "--json", "--seconds", "0.01", "--rounds", "2", *words]) == 0
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["calibrate", "--json", "--seconds", "0.01", "--rounds", "2", *arguments]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--connections", "1,x"], "not a list of numbers from 1 to 65535"),
         (["--connections", "0"], "not a list of numbers"),
@@ -40,20 +40,20 @@ def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
         (["--seconds", "2h"], "10 ms to 600 s"),
         (["--rounds", "1"], "2 to 1000"),
         (["--rounds", "x"], "is not a number"),
-        (["--show", "--rounds", "3"], "--rounds does not go with --show"),
-        (["--show", "--tcp"], "--tcp does not go with --show"),
-        (["--show", "segmented-key-cache"], "an experiment does not go with --show"),
-        (["segmented-key-cache", "--connections", "1"], "--connections does not go with an exper"),
+        (["--show", "--rounds", "3"], "--rounds cannot be combined with --show"),
+        (["--show", "--tcp"], "--tcp cannot be combined with --show"),
+        (["--show", "segmented-key-cache"], "an experiment cannot be combined with --show"),
+        (["segmented-key-cache", "--connections", "1"], "--connections cannot be combined with an"),
         (["--connections", "1" * 5000], "not a list of numbers"),
         (["--rounds", "1" * 5000], "is not a number"),
         (["no-such-recipe"], "no-such-recipe"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+def test_invalid_options_are_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    assert main(["calibrate", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["calibrate", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_standard_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,13 +65,13 @@ def test_the_standard_set(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_every_option_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_has_an_effect(capsys: pytest.CaptureFixture[str]) -> None:
     ceilings = document(capsys, "--connections", "8,1,8", "--tcp", "--seconds", "20ms")["ceilings"]
     assert [one["connections"] for one in ceilings] == [1, 8, 1, 8]
     assert {(one["transport"], one["seconds"]) for one in ceilings} == {("tcp", 0.02)}
 
 
-def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     ceilings = document(capsys, "segmented-key-cache")["ceilings"]
     assert len(ceilings) == 21
     assert {one["workload"]["points"] for one in ceilings} == {10, 50, 100}
@@ -80,7 +80,7 @@ def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["transport"] for one in ceilings} == {"tcp"}
 
 
-def test_an_experiment_that_nothing_is_known_of(
+def test_an_experiment_that_cannot_be_calibrated(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "own.toml"
@@ -89,7 +89,7 @@ def test_an_experiment_that_nothing_is_known_of(
     assert "no workload that can be calibrated" in capsys.readouterr().err
 
 
-def test_what_is_measured_stays_beside_what_was(capsys: pytest.CaptureFixture[str]) -> None:
+def test_earlier_measurements_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     document(capsys, "--connections", "1")
     assert len(document(capsys, "--connections", "8")["ceilings"]) == 2
     assert main(["calibrate", "--show", "--json"]) == 0
@@ -102,12 +102,12 @@ def test_a_null_server_that_does_not_start(
 ) -> None:
     monkeypatch.setenv("NULL_SERVER_REFUSES", "1")
     assert main(["calibrate", "--connections", "1"]) == 1
-    said = capsys.readouterr().err
-    assert "the null server did not start" in said
-    assert "no room for a socket" in said
+    message = capsys.readouterr().err
+    assert "the null server did not start" in message
+    assert "no room for a socket" in message
 
 
-def test_a_disturbed_host_is_told_of_and_what_was_asked_for_is_kept(
+def test_a_disturbed_host_is_reported_and_its_results_are_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = "other processes of this machine used 40.0% of its CPU time"

@@ -1,4 +1,4 @@
-"""The scripts of `contend completion`, in the shells themselves."""
+"""The scripts of `contend completion`, run by the shells."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def in_bash(folder: Path, *words: str) -> set[str]:
+def in_bash(folder: Path, *arguments: str) -> set[str]:
     script = folder / "script"
     script.write_text(completion("bash"))
-    return run(folder, "bash", "--norc", "-c", BASH, "bash", str(script), *words)
+    return run(folder, "bash", "--norc", "-c", BASH, "bash", str(script), *arguments)
 
 
-def in_fish(folder: Path, *words: str) -> set[str]:
+def in_fish(folder: Path, *arguments: str) -> set[str]:
     script = folder / "script"
     script.write_text(completion("fish"))
-    asked = f'source "{script}"; complete -C "{" ".join(words)}"'
+    asked = f'source "{script}"; complete -C "{" ".join(arguments)}"'
     lines = run(folder, program("fish"), "--no-config", "-c", asked)
     return {line.split("\t")[0].rstrip("/") for line in lines}
 
@@ -69,7 +69,7 @@ def test_it_completes_recipes_files_and_folders(folder: Path, ask: Ask) -> None:
     assert ask(folder, "contend", "warm", "--journal", "con") == {"contend-runs"}
 
 
-def test_zsh_takes_it_for_contend(folder: Path) -> None:
+def test_zsh_accepts_the_script(folder: Path) -> None:
     (folder / "_contend").write_text(completion("zsh"))
     asked = "fpath=($PWD $fpath); autoload -Uz compinit; compinit -D -u; print ${_comps[contend]}"
     zsh = program("zsh")
@@ -77,6 +77,6 @@ def test_zsh_takes_it_for_contend(folder: Path) -> None:
     assert run(folder, zsh, "-f", "-n", "_contend") == set()
 
 
-def test_a_shell_that_it_does_not_know_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "csh"]) == 2
     assert "choose from" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`contend data`: list, drop, and what they say."""
+"""`contend data`: list and drop."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def kept(cache: Path) -> Path:
     return folder
 
 
-def test_none_says_how_to_have_one(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_list_has_a_hint(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
     assert "contend run" in capsys.readouterr().out
 
 
-def test_the_list_says_what_each_is(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_describes_each(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
-    words = capsys.readouterr().out.splitlines()[1].split()
-    assert words == f"{KEY} mariadb 10.11.19 MyISAM 1M 2 KiB 4.2 s 2026-01-02".split()
+    columns = capsys.readouterr().out.splitlines()[1].split()
+    assert columns == f"{KEY} mariadb 10.11.19 MyISAM 1M 2 KiB 4.2 s 2026-01-02".split()
 
 
-def test_json_has_it_all(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_all_fields(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list", "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["datasets"]
     assert entry["key"] == KEY
@@ -64,7 +64,7 @@ def test_all_are_dropped_only_with_yes(kept: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         pytest.param(["data", "drop", KEY[:-1] + "c"], f'Did you mean "{KEY}"?', id="unknown-key"),
         pytest.param(["data", "drop"], "one of the arguments", id="nothing-named"),
@@ -73,9 +73,9 @@ def test_all_are_dropped_only_with_yes(kept: Path, capsys: pytest.CaptureFixture
         pytest.param(["data", "drop", "--server", "nonsense"], "not a DSN", id="no-dsn"),
     ],
 )
-def test_what_is_wrong_is_said(
-    kept: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+def test_errors_name_their_cause(
+    kept: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert kept.exists()

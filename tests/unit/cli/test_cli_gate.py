@@ -1,4 +1,4 @@
-"""The options of a gate, what they refuse, and what they write and end with."""
+"""The options, files and exit codes of a gate."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from contend.store import RunFolder
 CELLS = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
 
 
-def options(*words: str) -> argparse.Namespace:
+def options(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_gate(parser)
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
 def report(path: Path, gain: float, server_sd: float = 0.005) -> Report:
@@ -68,14 +68,14 @@ def test_without_a_gate_the_code_is_0() -> None:
     assert end_gate(options(), None) == 0
 
 
-def test_what_needs_a_gate_is_refused_without_one(tmp_path: Path) -> None:
-    for words in (["--junit", "x"], ["--markdown", "x"], ["--if-not-certain", "fail"]):
-        with pytest.raises(RequestError, match="is of a gate, and there is none"):
-            check_gate(options(*words), has_gate=False)
+def test_options_of_a_gate_are_refused_without_one(tmp_path: Path) -> None:
+    for arguments in (["--junit", "x"], ["--markdown", "x"], ["--if-not-certain", "fail"]):
+        with pytest.raises(RequestError, match=f"{arguments[0]} needs a gate"):
+            check_gate(options(*arguments), has_gate=False)
     check_gate(options("--junit", str(tmp_path / "x")), has_gate=True)
 
 
-def test_files_that_cannot_be_written_are_refused_before_anything_is_measured(
+def test_unwritable_files_are_refused_before_the_measurement(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(RequestError, match="is a folder"):
@@ -84,15 +84,15 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_measured(
         check_gate(options("--markdown", str(tmp_path / "no" / "x")), has_gate=True)
 
 
-def test_a_gate_has_a_width_a_time_and_a_margin_that_fit() -> None:
+def test_width_time_and_margin_of_a_gate() -> None:
     def compare(*sets: str):  # type: ignore[no-untyped-def]
         return load_experiment("segmented-key-cache", variant="full", sets=sets).compare
 
     assert compare().width is None
     gate = compare("compare.fail_if_slower=1%")
     assert (gate.width, gate.is_width_of_cells, gate.margin) == (pytest.approx(0.007), True, 0.01)
-    asked = compare("compare.fail_if_slower=3%", "compare.until=5%", "compare.at_most=1m")
-    assert (asked.width, asked.is_width_of_cells, asked.margin) == (0.05, False, 0.02)
-    assert asked.at_most_s == 60
+    own = compare("compare.fail_if_slower=3%", "compare.until=5%", "compare.at_most=1m")
+    assert (own.width, own.is_width_of_cells, own.margin) == (0.05, False, 0.02)
+    assert own.at_most_s == 60
     with pytest.raises(RequestError, match=r"compare\.margin is 0\.05"):
         compare("compare.fail_if_slower=3%", "compare.margin=0.05")

@@ -1,4 +1,4 @@
-"""The front door: exit codes, error lines, no traceback for what a user can cause."""
+"""The entry point: exit codes, error lines, no traceback for errors that a user can cause."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_exit_code_of_a_command_is_passed_on(command: SimpleNamespace) -> No
         pytest.param(KeyboardInterrupt(), 1, id="ctrl-c"),
     ],
 )
-def test_each_kind_of_trouble_has_its_exit_code(
+def test_each_kind_of_error_has_its_exit_code(
     command: SimpleNamespace, error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command.result = error
@@ -123,7 +123,7 @@ HANDED_OVER = {"argparse", "contend.experiment", "contend.load", "subprocess"}
     ],
 )
 def test_a_command_imports_what_it_needs(arguments: list[str], unwanted: set[str]) -> None:
-    """A second of imports before the first word is a second too many."""
+    """So that it starts quickly."""
     script = (
         "import os, sys\n"
         "os.execv = lambda *_: sys.exit(0)\n"
@@ -151,7 +151,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"contend {__version__}\n"
 
 
-def test_a_reader_that_goes_away_gets_no_traceback() -> None:
+def test_a_closed_pipe_gives_no_traceback() -> None:
     script = (
         "import sys\n"
         "from contend.cli import main as cli\n"
@@ -204,27 +204,27 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("words", LINES, ids=" ".join)
-def test_no_secret_of_a_refused_line_is_repeated(
-    words: list[str],
+@pytest.mark.parametrize("arguments", LINES, ids=" ".join)
+def test_secrets_of_a_refused_line_are_hidden(
+    arguments: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli.main(words) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("contend: error: ")
-    assert SECRET not in said.out + said.err
+    assert cli.main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.err.startswith("contend: error: ")
+    assert SECRET not in output.out + output.err
 
 
-def test_what_is_no_secret_is_repeated(
+def test_other_text_is_not_hidden(
     command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = "mysql://me@db:3307/shop, 'me'@'db', --set port=3, mariadb@trixie: option --pages=3"
-    command.result = WorkError(words)
+    text = "mysql://me@db:3307/shop, 'me'@'db', --set port=3, mariadb@trixie: option --pages=3"
+    command.result = WorkError(text)
     cli.main(["probe"])
-    assert capsys.readouterr().err == f"contend: error: {words}\n"
+    assert capsys.readouterr().err == f"contend: error: {text}\n"
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ def test_what_is_no_secret_is_repeated(
         ("show x --ful", "--full"),
     ],
 )
-def test_an_option_that_a_command_has_not_is_answered_with_the_one_that_it_has(
+def test_an_unknown_option_has_a_hint(
     line: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(line.split()) == 2
-    said = capsys.readouterr().err
-    assert "unknown option" in said and hint in said.partition("hint:")[2]
+    output = capsys.readouterr().err
+    assert "unknown option" in output and hint in output.partition("hint:")[2]

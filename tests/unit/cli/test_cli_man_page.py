@@ -1,4 +1,4 @@
-"""The manual page says what `--help` says, and a reader of such pages has nothing against it."""
+"""The manual page has the text of `--help`, and mandoc accepts it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_has_every_command_and_a_name_that_apropos_finds(page: Path) -> None:
     assert "\\-\\-fail\\-if\\-slower" in text
 
 
-def test_a_reader_of_manual_pages_takes_it(page: Path) -> None:
+def test_mandoc_accepts_it(page: Path) -> None:
     command = [program("mandoc"), "-T", "lint", "-W", "warning", page]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

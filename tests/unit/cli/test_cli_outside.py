@@ -1,4 +1,4 @@
-"""Text from outside reaches no terminal and no file as it is: every stream, display and output."""
+"""Text from outside is cleaned on its way to every stream, display and output file."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ HOSTILE = (
     "\ncontend: error: forged\n  hint: forged"
 )
 OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-"""What colours and bars of ours are made of."""
+"""Control sequences of contend's own colours and bars."""
 
 
-def require_safe(said: str, *, ours: bool = False) -> None:
-    said = OURS.sub("", said) if ours else said
-    bad = {hex(ord(one)) for one in said if ord(one) in UNSAFE}
+def require_safe(output: str, *, ours: bool = False) -> None:
+    output = OURS.sub("", output) if ours else output
+    bad = {hex(ord(one)) for one in output if ord(one) in UNSAFE}
     assert not bad, bad
-    assert "\ncontend: error: forged" not in f"\n{said}"
-    assert "\n  hint: forged" not in said
+    assert "\ncontend: error: forged" not in f"\n{output}"
+    assert "\n  hint: forged" not in output
 
 
 def test_every_unsafe_character_is_replaced_and_no_other() -> None:
@@ -55,7 +55,7 @@ def test_every_unsafe_character_is_replaced_and_no_other() -> None:
     assert one_line("  a\n   b\u2028c\n") == "  a b c"
 
 
-def test_both_streams_are_cleaned_and_given_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_streams_are_cleaned_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout, sys.stderr
     with clean_streams():
         for stream in (sys.stdout, sys.stderr):
@@ -66,7 +66,7 @@ def test_both_streams_are_cleaned_and_given_back(capsys: pytest.CaptureFixture[s
     assert tuple(capsys.readouterr()) == ("\ufffd[2Jx\ufffdy\x1b[K",) * 2
 
 
-def test_a_stream_that_cannot_say_it_is_no_reason_to_fail() -> None:
+def test_unencodable_characters_do_not_fail() -> None:
     code = "from contend.cli.main import main; main(['recipes', '\\udc80é'])"
     env = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
@@ -81,12 +81,12 @@ def test_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
     monkeypatch.setattr(front_door, "_dispatch", refuse)
     assert main(["show"]) == 1
-    said = capsys.readouterr().err
-    require_safe(said)
-    assert "\n  | contend: error: forged" in said
+    output = capsys.readouterr().err
+    require_safe(output)
+    assert "\n  | contend: error: forged" in output
 
 
-def test_a_name_that_the_user_typed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_typed_name(capsys: pytest.CaptureFixture[str]) -> None:
     for line in (["show", HOSTILE], [HOSTILE], ["show", f"--{HOSTILE}"], ["run", HOSTILE]):
         assert main(line) == 2
         require_safe(capsys.readouterr().err)
@@ -97,15 +97,15 @@ def test_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
         def isatty(self) -> bool:
             return True
 
-    said = Terminal()
-    monkeypatch.setattr("sys.stderr", said)
+    output = Terminal()
+    monkeypatch.setattr("sys.stderr", output)
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     with clean_streams():
         assert confirmed(HOSTILE, yes=False)
-    require_safe(said.getvalue())
+    require_safe(output.getvalue())
 
 
-def test_tables_of_words_keep_their_columns() -> None:
+def test_tables_keep_their_columns() -> None:
     first, second = columns([["a", HOSTILE], ["b", "x"]])
     require_safe(first)
     assert "\n" not in first and second == "b  x"
@@ -145,7 +145,7 @@ def test_the_display_of_a_warm_up() -> None:
     assert "[bold]b[/bold]" in out.getvalue()
 
 
-def test_no_console_but_the_clean_one_is_made() -> None:
+def test_only_the_clean_console_is_used() -> None:
     files = Path(front_door.__file__).parents[1].rglob("*.py")
     assert not [one for one in files if re.search(r"(?<!Clean)\bConsole\(", one.read_text())]
 
@@ -173,7 +173,7 @@ def hostile_record(record: RunRecord) -> RunRecord:
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder whose every text is hostile."""
+    """A run folder with hostile text everywhere."""
     facts = {"cpu": {"model": HOSTILE, "count": 2}, "missing": {HOSTILE: HOSTILE}}
     facts["doctor"] = [  # type: ignore[assignment]
         {
@@ -206,19 +206,19 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
-def test_a_run_folder_of_somebody_else(
+def test_a_foreign_run_folder(
     stranger: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *more = command
     more = [str(stranger) if one == "SAME" else one for one in more]
     # Refused or not, it says nothing raw.
     main([name, *more, str(stranger)])
-    said = capsys.readouterr()
-    assert said.out or said.err
-    require_safe(said.err)
-    assert not any(ord(one) in UNSAFE for one in said.out)
-    if "--json" in more and said.out:
-        assert "\\u001b[2J" in said.out and json.loads(said.out)
+    output = capsys.readouterr()
+    assert output.out or output.err
+    require_safe(output.err)
+    assert not any(ord(one) in UNSAFE for one in output.out)
+    if "--json" in more and output.out:
+        assert "\\u001b[2J" in output.out and json.loads(output.out)
 
 
 def written_files(stranger: Path, tmp_path: Path) -> Iterator[tuple[Path, Callable[[], int]]]:

@@ -1,4 +1,4 @@
-"""`contend run` before anything runs: which server it takes, and whether it may get one."""
+"""`contend run` before it measures: the choice of the server, and its download."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ INSTALLED = replace(UNRUN, suite=None, source="path", verified=None)
 
 
 class Machine:
-    """What servers are there, what is got, and what a run is begun with."""
+    """The available and the downloaded servers, and the arguments of the runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.at_hand: list[ServerBinary] = []
-        self.got: list[tuple[str, str | None]] = []
+        self.downloaded: list[tuple[str, str | None]] = []
         self.begun: list[Equipment] = []
         self.experiments: list[Experiment] = []
 
@@ -53,7 +53,7 @@ class Machine:
         extras: tuple[str, ...],
         on_progress: Callable[[str, float | None], None],
     ) -> ServerBinary:
-        self.got.append((kind, suite))
+        self.downloaded.append((kind, suite))
         for percent in (0.0, 50.0, 100.0):
             on_progress("downloading", percent)
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
@@ -97,14 +97,15 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def test_the_server_is_named_and_the_others_too(
+def test_the_server_and_the_others_are_named(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.at_hand = [UNRUN, NEWER, replace(UNRUN, kind="mysql", version="9.7.4")]
     machine.run()
-    said = capsys.readouterr().err
-    line = "server: mariadb-bookworm-10.11.19; `--server` takes another: mariadb-trixie-11.8.6\n"
-    assert said.startswith(line)
+    output = capsys.readouterr().err
+    first = output.partition("\n")[0]
+    assert first.startswith("server: mariadb-bookworm-10.11.19;")
+    assert "`--server`" in first and first.endswith(": mariadb-trixie-11.8.6")
     machine.run("--server", NEWER.name)
     assert capsys.readouterr().err.startswith("server: mariadb-trixie-11.8.6\n")
 
@@ -114,52 +115,52 @@ def test_an_installed_server_is_named_with_its_path(
 ) -> None:
     machine.at_hand = [INSTALLED]
     machine.run()
-    said = capsys.readouterr().err
-    assert said.startswith("server: mariadb-path-10.11.19 (/nowhere/mariadbd)\n")
+    output = capsys.readouterr().err
+    assert output.startswith("server: mariadb-path-10.11.19 (/nowhere/mariadbd)\n")
     assert machine.begun[0].servers["mariadb"]["source"] == "/nowhere/mariadbd"
 
 
-def test_one_whose_packages_nobody_verified_is_told_as_such(
+def test_unverified_packages_are_marked(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.at_hand = [replace(UNRUN, verified=False)]
     machine.run()
-    assert "mariadb-bookworm-10.11.19, whose packages were NOT verified" in capsys.readouterr().err
+    assert "mariadb-bookworm-10.11.19 (packages NOT verified)" in capsys.readouterr().err
 
 
-def test_none_is_got_unless_somebody_agrees(
+def test_nothing_is_downloaded_without_consent(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run() == 2
-    assert machine.got == [] and machine.begun == []
+    assert machine.downloaded == [] and machine.begun == []
     assert "hint: `contend server get` gets one." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("kind", "more", "got"),
+    ("kind", "more", "wanted"),
     [
         ("mariadb", [], ("mariadb", None)),
         ("mysql", [], ("mysql", "sid")),
         ("mariadb", ["--server", "mariadb@trixie"], ("mariadb", "trixie")),
     ],
 )
-def test_with_yes_one_is_got_and_each_step_told_once(
+def test_with_yes_one_is_downloaded_and_each_step_is_printed_once(
     machine: Machine,
     capsys: pytest.CaptureFixture[str],
     kind: str,
     more: list[str],
-    got: tuple[str, str | None],
+    wanted: tuple[str, str | None],
 ) -> None:
     machine.run("--yes", *more, kind=kind)
-    assert machine.got == [got]
+    assert machine.downloaded == [wanted]
     assert list(machine.begun[0].servers) == [kind]
-    said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(f"getting {kind}")
-    assert said[1] == "downloading"
-    assert said[2].startswith(f"server: {kind}-")
+    output = capsys.readouterr().err.splitlines()
+    assert output[0].startswith(f"downloading {kind}")
+    assert output[1] == "downloading"
+    assert output[2].startswith(f"server: {kind}-")
 
 
-def test_two_names_of_one_server_are_no_comparison(
+def test_two_names_of_one_server_are_refused(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("contend.cli.run.find_server", lambda _kind, **_wanted: UNRUN)
@@ -168,15 +169,16 @@ def test_two_names_of_one_server_are_no_comparison(
     assert machine.begun == []
 
 
-def test_a_server_of_the_experiment_and_one_of_the_command_line(
+def test_servers_of_both_experiment_and_command_line_are_refused(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
-    assert "the experiment its own (server.use)" in capsys.readouterr().err
+    output = capsys.readouterr().err
+    assert "--server" in output and "server.use" in output and machine.begun == []
 
 
 @pytest.mark.parametrize(("time", "at_most_s"), [("90s", 90.0), ("10m", 600.0), ("1500ms", 1.5)])
-def test_a_time_is_the_limit_of_the_experiment(
+def test_for_sets_the_time_limit_of_the_experiment(
     machine: Machine, time: str, at_most_s: float
 ) -> None:
     machine.at_hand = [UNRUN]
@@ -184,26 +186,24 @@ def test_a_time_is_the_limit_of_the_experiment(
     assert [one.compare.at_most_s for one in machine.experiments] == [at_most_s]
 
 
-def test_the_time_of_the_command_line_goes_before_all_others(machine: Machine) -> None:
+def test_for_has_priority_over_set(machine: Machine) -> None:
     machine.at_hand = [UNRUN]
     machine.run("--set", "compare.at_most=5s", "--for", "90s")
     assert machine.experiments[0].compare.at_most_s == 90.0
     assert machine.experiments[0].overrides[-1] == "compare.at_most=90s"
 
 
-def test_what_is_no_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.at_hand = [UNRUN]
     assert machine.run("--for", "a while") == 2
-    said = capsys.readouterr().err
-    assert "compare.at_most" in said and "a while" in said
+    output = capsys.readouterr().err
+    assert "compare.at_most" in output and "a while" in output
     assert machine.begun == []
 
 
-def test_a_run_keeps_the_time_that_it_began_with(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_resumed_run_keeps_its_time(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--resume", str(machine.folder), "--for", "90s"]) == 2
-    assert "--for does not go with --resume" in capsys.readouterr().err
+    assert "--for cannot be combined with --resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_run_keeps_the_time_that_it_began_with(
         (True, ["--json"], []),
     ],
 )
-def test_a_resume_tries_what_a_run_would(
+def test_a_resumed_run_continues_with_why_and_profile(
     machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
     of_file: bool,
@@ -234,9 +234,9 @@ def test_a_resume_tries_what_a_run_would(
 
 
 @pytest.mark.parametrize("option", ["--why", "--profile"])
-def test_what_is_tried_after_a_resume_is_not_printed_as_json(
+def test_why_and_profile_are_refused_with_json(
     machine: Machine, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     path = machine.to_resume()
     assert main(["run", "--resume", str(path), option, "--json"]) == 2
-    assert f"{option} does not go with --json" in capsys.readouterr().err
+    assert f"{option} cannot be combined with --json" in capsys.readouterr().err

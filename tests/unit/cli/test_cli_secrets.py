@@ -1,4 +1,4 @@
-"""No password stays in the process list, nor is it repeated: of all four ways to be a peer."""
+"""Passwords are removed from the process list, and no message repeats them."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ def test_no_password_stays_in_the_process_list(
             end = time.monotonic() + LIMIT_S
             shown = Path(f"/proc/{process.pid}/cmdline")
             # In the middle of an exec there is nothing.
-            while SECRET.encode() in (said := shown.read_bytes()) or not said:
+            while SECRET.encode() in (command_line := shown.read_bytes()) or not command_line:
                 # It is seen at work, not at its end.
                 assert process.poll() is None
                 assert time.monotonic() < end
                 time.sleep(0.01)
-            assert line[0].encode() in said
-            assert str(silent).encode() in said
+            assert line[0].encode() in command_line
+            assert str(silent).encode() in command_line
         finally:
             process.kill()
 
 
 @pytest.mark.parametrize("line", REFUSED, ids=" ".join)
-def test_no_password_of_a_refused_line_is_repeated(
+def test_passwords_of_a_refused_line_are_hidden(
     line: list[str], load_program: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
@@ -108,7 +108,7 @@ def test_no_password_of_a_refused_line_is_repeated(
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_no_password_of_an_option_file_is_repeated(load_program: Path, tmp_path: Path) -> None:
+def test_passwords_of_an_option_file_are_hidden(load_program: Path, tmp_path: Path) -> None:
     for place, text in enumerate(
         (f"pasword={SECRET}", f"password {SECRET}", f"pass word: {SECRET}", f"-p{SECRET}")
     ):
@@ -118,9 +118,9 @@ def test_no_password_of_an_option_file_is_repeated(load_program: Path, tmp_path:
         file = tmp_path / f"{place}.cfg"
         file.write_text(f"{text}\n")
         bench = [str(load_program), "sysbench", f"--config-file={file}", "oltp_read_only", "run"]
-        for words in (slap, bench):
+        for arguments in (slap, bench):
             done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+                arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
             assert done.returncode != 0
             assert SECRET not in done.stdout + done.stderr, text

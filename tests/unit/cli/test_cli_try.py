@@ -1,4 +1,4 @@
-"""The experiment that a command line of `contend try` stands for."""
+"""The experiment made from a command line of `contend try`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def at_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def printed(at_hand: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Printed:
-    """What `contend run` reads of the file that `contend try … --print` prints."""
+    """The experiment that `contend run` reads from the output of `contend try … --print`."""
 
     def run(line: str) -> Experiment:
         code = main(["try", *shlex.split(line), "--print"])
-        said = capsys.readouterr()
-        assert (code, said.err) == (0, ""), said.err
+        output = capsys.readouterr()
+        assert (code, output.err) == (0, ""), output.err
         file = tmp_path / "it.toml"
-        file.write_text(said.out, "utf-8")
+        file.write_text(output.out, "utf-8")
         return load_experiment(str(file))
 
     return run
@@ -69,7 +69,7 @@ def test_the_first_value_is_the_baseline(printed: Printed) -> None:
         ("--metric response_us_p99,qps", ("response_us_p99", "qps")),
     ],
 )
-def test_what_is_compared_is_the_workloads_or_what_is_said(
+def test_the_metric_is_the_workloads_or_the_given_one(
     printed: Printed, line: str, metric: tuple[str, ...]
 ) -> None:
     assert printed(f"a=1,2 {line}").compare.metric == metric
@@ -87,7 +87,7 @@ def test_several_options_are_several_factors_and_the_first_is_compared(printed: 
 
 
 @pytest.mark.parametrize("line", ["sort_bufer_size=1M,2M", "--a '' --b sort_bufer_size=2M"])
-def test_what_a_run_refuses_is_not_printed(
+def test_print_refuses_what_a_run_refuses(
     line: str,
     at_hand: list[Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -97,8 +97,8 @@ def test_what_a_run_refuses_is_not_printed(
         "contend.servers.kinds.mysqld.program_options", lambda _: frozenset({"sort_buffer_size"})
     )
     assert main(["try", *shlex.split(line), "--print"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and "has no option sort_bufer_size" in said.err
+    output = capsys.readouterr()
+    assert output.out == "" and "has no option sort_bufer_size" in output.err
 
 
 def test_sets_are_profiles(printed: Printed) -> None:
@@ -111,7 +111,7 @@ def test_sets_are_profiles(printed: Printed) -> None:
     assert made.question == "Is b (x=3) faster than a (the defaults) for read_write?"
 
 
-def test_servers_are_compared_before_all_else(printed: Printed) -> None:
+def test_servers_are_compared_first(printed: Printed) -> None:
     for line in ("--server mariadb,mysql@sid", "--server mariadb --server mysql@sid"):
         made = printed(f"a=1,2 {line}")
         assert made.compare.baseline == {"server.use": "mariadb"}
@@ -194,12 +194,12 @@ def test_statements_are_events_of_equal_weight() -> None:
     assert script_of(["@read weight 9\nSELECT 1;"]) == "@read weight 9\nSELECT 1;\n"
 
 
-def test_statements_that_write_are_agreed_to(printed: Printed) -> None:
+def test_writing_statements_need_consent(printed: Printed) -> None:
     made = printed("a=1,2 --writes --sql 'UPDATE sbtest SET k = 1 WHERE id = {id:uniform(1, 9)}'")
     assert may_write("sql", made.base["workload"])
 
 
-def test_an_experiment_is_begun_as_contend_run_begins_one(
+def test_an_experiment_is_measured_like_contend_run(
     at_hand: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = []
@@ -215,7 +215,7 @@ def test_an_experiment_is_begun_as_contend_run_begins_one(
     assert rest == [None, None, Path("x"), True, True]
 
 
-def test_the_lines_of_the_page_and_of_the_help_are_right(printed: Printed) -> None:
+def test_examples_of_the_page_and_the_help_are_valid(printed: Printed) -> None:
     page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
     lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
     helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)
@@ -241,5 +241,5 @@ WORDS = st.sampled_from(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.lists(WORDS, max_size=8))
-def test_nothing_typed_gives_a_traceback(at_hand: list[Any], words: list[str]) -> None:
-    assert main(["try", "--print", *words]) in (0, 2)
+def test_nothing_typed_gives_a_traceback(at_hand: list[Any], arguments: list[str]) -> None:
+    assert main(["try", "--print", *arguments]) in (0, 2)

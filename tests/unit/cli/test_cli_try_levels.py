@@ -1,4 +1,4 @@
-"""What is typed for `contend try`: levels, their quotes, sets of options."""
+"""Arguments of `contend try`: levels, their quotes, sets of options."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ LEVELS = st.lists(
         ("a=99999999999999999999999,1", "a", ("99999999999999999999999", 1)),
     ],
 )  # fmt: skip
-def test_levels_are_parted_by_commas(text: str, name: str, levels: tuple[Level, ...]) -> None:
+def test_commas_separate_levels(text: str, name: str, levels: tuple[Level, ...]) -> None:
     assert option_levels(text) == (name, levels)
     assert [type(one) for one in option_levels(text)[1]] == [type(one) for one in levels]
 
 
 @given(LEVELS)
-def test_what_could_be_typed_is_read_as_it_was(levels: list[Level]) -> None:
+def test_a_typed_form_is_read_back(levels: list[Level]) -> None:
     read = option_levels(as_typed("a", levels))[1]
     assert read == tuple(level_of(str(one)) for one in levels)
 
 
 @given(st.text(max_size=40))
-def test_whatever_is_typed_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (option_levels, option_set):
         try:
             read(text)
@@ -57,26 +57,26 @@ def test_whatever_is_typed_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
-        ("", "no option with values"),
-        ("sort_buffer_size", "no option with values"),
+        ("", "has no values"),
+        ("sort_buffer_size", "has no values"),
         ("=1,2", "not the name of a server option"),
         ("1=1,2", "not the name of a server option"),
         ("a=", "an empty level"),
         ("a=1,", "an empty level"),
         ("a=1,,2", "an empty level"),
-        ("a='1,2", "a ' that nothing closes"),
-        ("a='1'2,3", "'2' after a level in quotes"),
+        ("a='1,2", "an unclosed '"),
+        ("a='1'2,3", "'2' after a quoted level"),
     ],
 )
-def test_what_cannot_be_parted_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestError, match=words) as caught:
+def test_invalid_levels_are_refused(text: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
         option_levels(text)
     assert caught.value.hint
 
 
-def test_a_set_is_words_as_a_shell_has_them() -> None:
+def test_a_set_is_split_like_in_a_shell() -> None:
     read = option_set("key_cache_segments=32  sql_mode='ANSI,TRADITIONAL' init_connect=\"SET a\"")
     assert read == {
         "key_cache_segments": 32,
@@ -108,7 +108,7 @@ def test_a_set_may_be_lines_of_an_option_file(text: str, options: dict[str, Leve
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a='1", "cannot be split"),
         ("a=1 a=2", "names a twice"),
@@ -120,8 +120,8 @@ def test_a_set_may_be_lines_of_an_option_file(text: str, options: dict[str, Leve
         ("=1", "not the name of a server option"),
     ],
 )
-def test_what_is_no_set_is_refused(text: str, words: str) -> None:
-    with pytest.raises(RequestError, match=words) as caught:
+def test_an_invalid_set_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message) as caught:
         option_set(text)
     assert "two values" not in (caught.value.hint or "")
 
@@ -139,7 +139,5 @@ def test_what_is_no_set_is_refused(text: str, words: str) -> None:
         ("", 0, False),
     ],
 )
-def test_a_server_takes_several_spellings_for_one_value(
-    one: Level, other: Level, is_same: bool
-) -> None:
+def test_spellings_of_one_value(one: Level, other: Level, is_same: bool) -> None:
     assert same(one, other) is is_same

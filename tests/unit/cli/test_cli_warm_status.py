@@ -1,4 +1,4 @@
-"""`contend warm --status` as it is shown."""
+"""The output of `contend warm --status`."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ cache                   used       of
 InnoDB's buffer pool  32 MiB  128 MiB  ██▌         25%
 MyISAM's key cache     2 MiB    8 MiB  ██▌         25%
 
-table        index    in the buffer pool         of
-shop.orders  PRIMARY              10 MiB     10 MiB  ██████████ 100%
-shop.orders  k                     1 MiB      2 MiB  █████       50%
-shop.small                        48 KiB  not known
-(others)                          80 KiB  not known
-The indexes of shop.small are not told apart: ROW_FORMAT=COMPRESSED.
+table        index    in the buffer pool       of
+shop.orders  PRIMARY              10 MiB   10 MiB  ██████████ 100%
+shop.orders  k                     1 MiB    2 MiB  █████       50%
+shop.small                        48 KiB  unknown
+(others)                          80 KiB  unknown
+The indexes of shop.small cannot be told apart: ROW_FORMAT=COMPRESSED.
 
 table     files          in the page cache     of
 shop.old  rows (MyISAM)              1 MiB  4 MiB  ██▌         25%
@@ -51,10 +51,10 @@ shop.e    rows (Aria)                  0 B    0 B
     )
 
 
-def test_what_is_not_known_says_why() -> None:
+def test_unknown_values_have_a_reason() -> None:
     text = as_text(Status(SURVEY, why_not="it is elsewhere", files_why_not="elsewhere"))
-    assert "not known: it is elsewhere." in text
-    assert "page cache is not known: elsewhere." in text
+    assert "buffer pool is unknown: it is elsewhere." in text
+    assert "page cache is unknown: elsewhere." in text
 
 
 def test_json_has_bytes_pages_and_shares() -> None:

@@ -310,7 +310,7 @@ def test_what_another_loader_makes_is_not_dropped_when_ours_fails() -> None:
         def run(self, data: DataSpec, address: Any, **more: Any) -> FillResult:
             server.comments["sbtest"] = HALF
             server.busy = ["another"] * 9
-            raise LoadFailed("another contend-load fills this database now")
+            raise LoadFailed("another contend-load is filling this database")
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LoadingFailed):
         patch.setattr(existing, "FillProcess", Overtaken)

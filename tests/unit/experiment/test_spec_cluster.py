@@ -115,4 +115,4 @@ def test_the_option_is_given_for_each_server(capsys: pytest.CaptureFixture[str])
     assert parser.parse_args(["it.toml", "--server", "model"]).server == "model"
     with pytest.raises(SystemExit):
         parser.parse_args(["it.toml", "--server", "socket:/a", "--server", "socket:/b"])
-    assert "those of a cluster have roles" in capsys.readouterr().err
+    assert "roles: --server front=DSN" in capsys.readouterr().err

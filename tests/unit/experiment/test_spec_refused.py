@@ -127,7 +127,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
      'Did you mean "random_points"?'),
     ("parameter of another workload", '[workload]\nkind = "point_select"\npoints = 10',
      'it.toml:3: workload.points is not a parameter of workload "point_select"',
-     "Known are distribution."),
+     "Known: distribution."),
     ("parameter", '[workload]\nkind = "random_points"\npoint = 10',
      'it.toml:3: workload.point is not a parameter of workload "random_points"',
      'Did you mean "points"?'),
@@ -181,7 +181,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     ("factor that does nothing",
      '[workload]\nkind = "point_select"\n[factors]\n"workload.points" = [1, 2]',
      'it.toml:4: factor "workload.points" has no effect: workload "point_select" has no points',
-     "Known are distribution."),
+     "Known: distribution."),
     ("factor that does nothing at one level of another",
      '[factors]\n"workload.kind" = ["point_select", "random_points"]\n'
      '"workload.points" = [1, 2]',

@@ -135,7 +135,7 @@ def test_a_folder_of_before_is_gone_on_with_and_told_of(bench: Bench) -> None:
 def test_an_engine_that_the_kernel_refuses_is_refused_before_anything_is_made(
     bench: Bench,
 ) -> None:
-    hint = 'let the engine be chosen: engine = "auto"'
+    hint = 'set engine = "auto"'
     why = {"type": "error", "message": "the kernel refuses io_uring: no", "hint": hint}
     bench.now(f"print({json.dumps(why)!r}); sys.exit(1)")
     with pytest.raises(RequestError, match=r"^load\.engine: the kernel refuses io_uring") as caught:

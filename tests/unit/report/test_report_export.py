@@ -94,7 +94,7 @@ def test_a_folder_is_copied_whole(
 ) -> None:
     copy = tmp_path / "copy"
     assert main(["export", str(quick_path), "--format", "folder", "--out", str(copy)]) == 0
-    assert "72 runs of 72 planned" in capsys.readouterr().out
+    assert "72 of 72 planned runs" in capsys.readouterr().out
     with RunFolder.open(copy) as one, RunFolder.open(quick_path) as other:
         assert one.records() == other.records()
 

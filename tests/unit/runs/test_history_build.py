@@ -1,10 +1,11 @@
-"""Run folders become a history: what changed, what else did, and whose change that is."""
+"""A history from run folders: the changes, the other changes, and their cause."""
 
 from __future__ import annotations
 
 import copy
 import json
 import os
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -72,7 +73,7 @@ def only_version(run: int, probes: dict[str, Any]) -> None:
         (only_version, NOT_LOOKED),
     ],
 )
-def test_a_change_of_the_host_is_not_taken_for_one_of_the_server(
+def test_a_change_of_the_host_is_not_attributed_to_the_server(
     tmp_path: Path, probes: Any, says: str
 ) -> None:
     write_runs(tmp_path, RUNS, speed=slower, probes=probes)
@@ -84,7 +85,7 @@ def test_a_change_of_the_host_is_not_taken_for_one_of_the_server(
     assert blame_text(found) == says
 
 
-def test_another_kernel_is_a_change_of_the_host(tmp_path: Path) -> None:
+def test_a_different_kernel_is_a_change_of_the_host(tmp_path: Path) -> None:
 
     def facts(run: int) -> dict[str, Any]:
         found = copy.deepcopy(FACTS)
@@ -98,7 +99,7 @@ def test_another_kernel_is_a_change_of_the_host(tmp_path: Path) -> None:
     assert blame_text(found) == HOST_ONLY
 
 
-def test_a_gain_that_changes_is_told_as_one(tmp_path: Path) -> None:
+def test_a_changed_gain_is_reported(tmp_path: Path) -> None:
     write_runs(tmp_path, RUNS, sd=0.002, speed=lambda run, s: 1.1 if run >= STEP and s else 1.0)
     history = build([str(tmp_path)])
     (found,) = history.breaks
@@ -107,7 +108,7 @@ def test_a_gain_that_changes_is_told_as_one(tmp_path: Path) -> None:
     assert {one.cell.get(SEGMENTS) for one in changed if one.kind == "figure"} == {32}
 
 
-def test_with_too_few_runs_nothing_is_told(
+def test_with_too_few_runs_nothing_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_runs(tmp_path, 5, speed=lambda run, _: 0.5 if run > 2 else 1.0)
@@ -116,7 +117,7 @@ def test_with_too_few_runs_nothing_is_told(
     assert found["breaks"] == [] and found["answer"].startswith("Too few runs")
 
 
-def test_a_copy_of_a_run_is_no_second_one(tmp_path: Path) -> None:
+def test_a_copy_of_a_run_does_not_count(tmp_path: Path) -> None:
     (path,) = write_runs(tmp_path, 1)
     shutil.copytree(path, tmp_path / "copy")
     with pytest.raises(RequestError, match="the only one") as caught:
@@ -136,15 +137,15 @@ def test_runs_of_different_experiments_are_refused_by_name(tmp_path: Path) -> No
     assert "another" in (caught.value.hint or "")
 
 
-def test_a_folder_that_is_written_now_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_run_in_progress_is_left_out_with_a_notice(tmp_path: Path) -> None:
     paths = write_runs(tmp_path, 3)
     with RunFolder.open(paths[1], write=True):
         history = build([str(tmp_path)])
     assert [run.name for run in history.runs] == ["run-01", "run-03"]
-    assert f"a lab writes to it now (pid {os.getpid()})" in history.notices[0]
+    assert re.search(rf"run-02 .*\(pid {os.getpid()}\)", history.notices[0])
 
 
-def test_a_newer_folder_is_refused_if_it_is_named_and_left_out_if_it_is_found(
+def test_a_newer_folder_is_refused_if_named_and_else_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write_runs(tmp_path, 3)
@@ -166,7 +167,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         build([str(tmp_path)])
 
 
-def test_the_page_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_is_self_contained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_runs(tmp_path / "runs", 4)
     page = tmp_path / "out" / "history.html"
     assert main(["history", str(tmp_path / "runs"), "--html", str(page)]) == 0

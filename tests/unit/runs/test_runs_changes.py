@@ -1,4 +1,4 @@
-"""Where a series is split, and which change points are told: enough runs a side, and certain."""
+"""Splitting a series, and its reported change points: certain, with enough runs on each side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def series(logs: list[float]) -> Series:
 
 
 def steps(seed: int, *lengths: int, size: float) -> list[float]:
-    """Noise of 1 % around a level that goes up and comes back by turns."""
+    """Noise of 1 % around a level that alternates between two values."""
     chance = np.random.default_rng(seed)
     return [
         float(chance.normal(size * (part % 2), 0.01))
@@ -44,7 +44,7 @@ def test_every_segment_is_long_enough(values: list[float], least: int) -> None:
 
 
 def test_segments_are_the_cheapest_there_are() -> None:
-    """Against every way to cut a short series in up to three."""
+    """Compared with every split of a short series into up to three segments."""
     for seed in range(20):
         x = np.array(steps(seed, 5, 4, 5, size=0.03))
         variance = (float(np.median(np.abs(np.diff(x)))) / 0.954) ** 2
@@ -60,10 +60,10 @@ def test_segments_are_the_cheapest_there_are() -> None:
 
 
 @pytest.mark.parametrize("lengths", [(20, 20), (12, 9, 14), (10, 8, 10, 12)])
-def test_steps_that_last_are_found_where_they_are(lengths: tuple[int, ...]) -> None:
+def test_lasting_steps_are_located(lengths: tuple[int, ...]) -> None:
     wanted = list(itertools.accumulate(lengths))[:-1]
     found = change_points([series(steps(1, *lengths, size=0.1))], 0.02)
-    assert [point.at for point in found if point.told] == wanted
+    assert [point.at for point in found if point.is_reported] == wanted
 
 
 def test_equal_values_do_not_change() -> None:
@@ -72,7 +72,7 @@ def test_equal_values_do_not_change() -> None:
 
 
 @given(st.sets(st.integers(1, 59)), st.integers(0, 2**32 - 1))
-def test_what_is_kept_leaves_enough_runs_everywhere(places: set[int], seed: int) -> None:
+def test_kept_places_leave_enough_runs(places: set[int], seed: int) -> None:
     kept = enough_a_side(steps(seed, 60, size=0.0), sorted(places))
     if kept:
         ends = itertools.pairwise([0, *kept, 60])
@@ -81,9 +81,9 @@ def test_what_is_kept_leaves_enough_runs_everywhere(places: set[int], seed: int)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(8, 30), st.integers(8, 30))
-def test_a_step_of_ten_sigma_is_told_from_eight_runs_on(seed: int, before: int, after: int) -> None:
+def test_eight_runs_are_enough_for_ten_sigma(seed: int, before: int, after: int) -> None:
     found = change_points([series(steps(seed, before, after, size=0.1))], 0.02)
-    (point,) = [one for one in found if one.told and abs(one.at - before) <= 1]
+    (point,) = [one for one in found if one.is_reported and abs(one.at - before) <= 1]
     assert point.finding is not None
     assert point.finding.word == "faster"
     assert point.finding.contrast.units == "runs"
@@ -93,20 +93,19 @@ def test_a_step_of_ten_sigma_is_told_from_eight_runs_on(seed: int, before: int, 
 def test_seven_runs_are_too_few_however_large_the_step() -> None:
     for before, after in ((7, 30), (30, 7), (SEEN_MIN, 5)):
         (point,) = change_points([series(steps(1, before, after, size=1.0))], 0.02)
-        assert point.finding is None and not point.told
+        assert point.finding is None and not point.is_reported
         assert point.runs_a_side == (before, after)
 
 
-def test_an_outlier_beside_a_step_does_not_hide_it() -> None:
+def test_an_outlier_near_a_step_does_not_hide_it() -> None:
     values = steps(2, 30, 30, size=0.2)
     values[26] += 0.3
-    told = [point for point in change_points([series(values)], 0.02) if point.told]
-    (point,) = told
+    (point,) = [one for one in change_points([series(values)], 0.02) if one.is_reported]
     assert abs(point.at - 30) <= NEAR and (point.first, point.last) == (0, 60)
 
 
-def test_the_more_series_a_page_has_the_more_is_asked_of_each() -> None:
-    """The interval of the same step widens with the places at which a change could be told."""
+def test_more_series_widen_the_intervals() -> None:
+    """The interval of a step widens with the number of places where a change could be reported."""
     one = series(steps(3, 20, 20, size=0.1))
     widths = []
     for others in (0, 99):
@@ -117,9 +116,8 @@ def test_the_more_series_a_page_has_the_more_is_asked_of_each() -> None:
     assert widths[1] > widths[0]
 
 
-def test_in_series_that_do_not_change_the_worst_place_is_rarely_told() -> None:
-    """Whatever proposes: even the most conspicuous place of each series is told in 5 % at most.
-    Places are chosen here with the series in sight, by the largest t of all."""
+def test_unchanged_series_rarely_have_a_reported_change() -> None:
+    """At most 5 % even at the most conspicuous place of each series, that with the largest t."""
     false, tries = 0, 300
     chance = np.random.default_rng(11)
     for _ in range(tries):

@@ -1,6 +1,6 @@
-"""The local pages: who may ask, what they show; once as a process, in a real browser.
+"""The local pages: access and content; once as a process, in a real browser.
 
-What they say when something is wrong is in the golden file of `contend serve`.
+Their errors are in the golden file of `contend serve`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("path", ["/", "/live.json", "/run/run-01", "/?token=wrong", "/nowhere"])
 @pytest.mark.parametrize("token", [None, "", "wrong", "\u00e4"])
-def test_without_the_token_nothing_is_told(folder: Path, path: str, token: str | None) -> None:
+def test_without_the_token_nothing_is_shown(folder: Path, path: str, token: str | None) -> None:
     answer = ask(folder, path, token=token)
     assert (answer.status, answer.text) == (403, "forbidden\n")
     assert "set-cookie" not in answer.headers
@@ -77,7 +77,7 @@ def test_nothing_is_written(folder: Path, method: str) -> None:
         "/compare?run=..&run=run-01",
     ],
 )
-def test_a_path_leads_nowhere_but_to_a_run(folder: Path, path: str) -> None:
+def test_a_path_leads_only_to_runs(folder: Path, path: str) -> None:
     answer = ask(folder, path)
     assert answer.status == 404
     assert "do not show" not in answer.text and str(folder) not in answer.text
@@ -90,7 +90,7 @@ def test_a_path_leads_nowhere_but_to_a_run(folder: Path, path: str) -> None:
         ("/run/run-02", ['id="answer"']),
         (
             "/compare?run=run-01&run=run-03",
-            ["not measured in turn", "of the gain of run-03", "What each says for itself"],
+            ["not interleaved", "the gain of run-03", "Each run by itself"],
         ),
         ("/history?experiment=segmented-key-cache", ["3 runs", "Too few runs"]),
     ],
@@ -102,15 +102,15 @@ def test_pages_of_runs(folder: Path, path: str, shown: list[str]) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-def test_two_that_cannot_be_compared_are_shown_side_by_side(tmp_path: Path) -> None:
+def test_incomparable_runs_are_shown_side_by_side(tmp_path: Path) -> None:
     (path,) = write_runs(tmp_path, 1)
     shutil.copytree(path, tmp_path / "copy")
     answer = ask(tmp_path, "/compare?run=run-01&run=copy")
     assert answer.status == 200 and "run-01 and copy are the same run" in answer.text
-    assert "What each says for itself" in answer.text
+    assert "Each run by itself" in answer.text
 
 
-def test_a_list_reads_again_only_what_has_changed(
+def test_a_list_reads_only_changed_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write_runs(tmp_path, 3)
@@ -135,13 +135,13 @@ def test_a_list_reads_again_only_what_has_changed(
     assert again["run-01"].state == "under way"
 
 
-def test_a_run_under_way_is_seen_and_not_disturbed(folder: Path) -> None:
+def test_a_run_in_progress_is_shown_and_not_disturbed(folder: Path) -> None:
     with RunFolder.open(folder / "run-02", write=True):
         assert json.loads(ask(folder, "/live.json").text)["run-02"]["state"] == "under way"
     assert json.loads(ask(folder, "/live.json").text)["run-02"]["state"] == "complete"
 
 
-def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path: Path) -> None:
+def test_unreadable_runs_are_listed_with_the_reason(tmp_path: Path) -> None:
     paths = write_runs(tmp_path, 3)
     (paths[0] / "results.sqlite").write_bytes(b"nonsense" * 200)
     with contextlib.closing(sqlite3.connect(paths[1] / "results.sqlite")) as one, one:

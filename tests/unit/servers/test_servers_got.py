@@ -203,7 +203,7 @@ def test_reads_what_is_wanted(text: str, expected: Wanted) -> None:
     ("text", "hint"),
     [
         ("mariadbd", 'Did you mean "mariadb"?'),
-        ("", "Known are mariadb, mysql."),
+        ("", "Known: mariadb, mysql."),
         ("mariadb+rockdb", 'Did you mean "rocksdb"?'),
         ("mysql+rocksdb", "Leave it out."),
         ("mariadb@", "Suites have names"),

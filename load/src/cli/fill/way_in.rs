@@ -1,4 +1,4 @@
-//! How the way to the server is guarded, and what the password may be given away for.
+//! Encryption of the connection, and when the password may be sent.
 
 use crate::plan::{Tls, TlsMode};
 use crate::talk::tls::{consent_of, tls_of};
@@ -10,22 +10,23 @@ use std::path::PathBuf;
 /// The names are those of the servers' own clients.
 #[derive(Debug, clap::Args)]
 pub struct WayIn {
-    /// Whether to encrypt, and what to verify.
+    /// Encryption mode, and what to verify.
     #[arg(long, value_enum, ignore_case = true, default_value_t = TlsMode::Preferred)]
     ssl_mode: TlsMode,
-    /// PEM file with whom to believe that a certificate is the server's.
+    /// PEM file of the authority that signs the server's certificate.
     #[arg(long, value_name = "FILE")]
     ssl_ca: Option<PathBuf>,
-    /// PEM file with a certificate of our own.
+    /// PEM file with the client's certificate.
     #[arg(long, value_name = "FILE", requires = "ssl_key")]
     ssl_cert: Option<PathBuf>,
     /// PEM file with its key.
     #[arg(long, value_name = "FILE", requires = "ssl_cert")]
     ssl_key: Option<PathBuf>,
-    /// Send the password as it is, whoever listens, if the server asks for that.
+    /// Send the password as plain text if the server asks for it, even if the server is not
+    /// verified.
     #[arg(long)]
     enable_cleartext_plugin: bool,
-    /// Believe the RSA key that the server sends, whoever it is.
+    /// Accept the RSA key that the server sends, without verifying it.
     #[arg(long)]
     get_server_public_key: bool,
     /// PEM file with the server's RSA key.

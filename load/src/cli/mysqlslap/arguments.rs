@@ -305,7 +305,7 @@ impl Reader<'_> {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
             (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
             (_, _, Prefix::Skip) => {
-                let words = format!("--{name}: --{} is no switch that could be off", known.name);
+                let words = format!("--{name}: --{} cannot be switched off", known.name);
                 return refuse(UNKNOWN_OPTION, words);
             }
             (Takes::Nothing, Some(_), _) => {
@@ -409,7 +409,7 @@ impl Reader<'_> {
                     self.warn(&words);
                     return Ok(());
                 }
-                Some(_) => return refuse(BAD_NUMBER, format!("--{name}={text}: say on or off")),
+                Some(_) => return refuse(BAD_NUMBER, format!("--{name}={text}: use on or off")),
             };
             value = Some(on.to_owned());
         }

@@ -12,19 +12,19 @@ pub fn version(program: &str) -> String {
 
 pub fn usage(program: &str) -> String {
     let mut text = format!(
-        "Runs statements against a server from many clients, and says how long that took.\n\n\
-         Usage: {program} [OPTIONS]\n\n\
-         Option files: /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf; groups mysqlslap, mariadb-slap,\n\
-         client, client-server, client-mariadb. In front of all other options:\n\
-         \x20 --print-defaults, --no-defaults, --defaults-file=FILE, --defaults-extra-file=FILE,\n\
-         \x20 --defaults-group-suffix=SUFFIX\n\nOptions of mysqlslap:\n"
+        "Runs statements against a server from many clients, and prints the time.\n\nUsage: \
+         {program} [OPTIONS]\n\nOption files: /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf; groups \
+         mysqlslap, mariadb-slap,\nclient, client-server, client-mariadb. Before all other \
+         options:\n\x20 --print-defaults, --no-defaults, --defaults-file=FILE, \
+         --defaults-extra-file=FILE,\n\x20 --defaults-group-suffix=SUFFIX\n\nOptions of \
+         mysqlslap:\n"
     );
     let refused = |known: &&SlapOption| matches!(known.whose, SlapWhose::Refused(_));
     let (refused, known): (Vec<_>, Vec<_>) = OPTIONS.iter().partition(refused);
     let ours = |known: &&SlapOption| known.whose == SlapWhose::Ours;
     let (ours, theirs): (Vec<_>, Vec<_>) = known.into_iter().partition(ours);
     theirs.iter().for_each(|known| line(&mut text, known));
-    text.push_str("\nOptions that mysqlslap has not:\n");
+    text.push_str("\nAdditional options:\n");
     ours.iter().for_each(|known| line(&mut text, known));
     let names: Vec<&str> = refused.iter().map(|known| known.name).collect();
     text.push_str(&format!("\nRefused: --{}.\n", names.join(", --")));

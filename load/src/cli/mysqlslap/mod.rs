@@ -107,7 +107,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHa
     // The exact words were taken before anything was read, since they decide how to read.
     if options.is_on("strict-compat") {
         return Err(SlapHalt::Request(
-            "say --strict-compat in these letters, on the command line, without a value".into(),
+            "write --strict-compat exactly like this, on the command line, without a value".into(),
         ));
     }
     if options.has("help") {

@@ -42,7 +42,7 @@ impl SlapProgress {
         if self.shows {
             let rate = tally.events() as f64 / duration_s.max(f64::MIN_POSITIVE);
             let (what, statements, at_s) = (&self.what, self.statements, start_s + duration_s);
-            eprint!("\r\x1b[K{what}: {at_s:.0} s, {statements} statements, {rate:.0} a second");
+            eprint!("\r\x1b[K{what}: {at_s:.0} s, {statements} statements, {rate:.0} per second");
             self.is_said = true;
             let _ = std::io::stderr().flush();
         }

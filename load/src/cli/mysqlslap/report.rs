@@ -116,7 +116,7 @@ impl Round {
         let per_second = self.per_second(answered);
         line!(
             out,
-            "Queries answered: {answered}, {per_second:.1} a second"
+            "Queries answered: {answered}, {per_second:.1} per second"
         );
         line!(
             out,
@@ -128,7 +128,7 @@ impl Round {
         {
             line!(
                 out,
-                "Of that it waited for a free client: {}",
+                "Part of it waiting for a free client: {}",
                 in_ms(&open.lag)
             );
         }
@@ -286,7 +286,7 @@ fn put(file: Option<&mut File>, text: &str) -> Result<(), SlapHalt> {
     match file {
         Some(file) => file.write_all(text.as_bytes()).map_err(|error| {
             let why = failure::words(&error);
-            SlapHalt::Failed(format!("the figures cannot be written: {why}"))
+            SlapHalt::Failed(format!("cannot write the results: {why}"))
         }),
         None => {
             print(text);

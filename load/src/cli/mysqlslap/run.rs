@@ -137,7 +137,7 @@ impl Runner<'_> {
             if is_interrupted {
                 self.writers.write(settings, &round)?;
                 return Err(SlapHalt::Failed(
-                    "ended by a signal; the figures are those so far".into(),
+                    "ended by a signal; these are the results so far".into(),
                 ));
             }
         }
@@ -235,8 +235,8 @@ impl Runner<'_> {
         let (settings, schema) = (self.settings, &self.settings.schema);
         if failure.code == Some(SCHEMA_EXISTS) && !settings.strict {
             return SlapHalt::Request(format!(
-                "--create-schema={schema}: it is there already, and would be dropped with all that \
-                 is in it. Name another schema, use it as it is with --no-drop, or drop it with \
+                "--create-schema={schema}: it exists already, and would be dropped with its \
+                 contents. Use a different schema, keep it with --no-drop, or drop it with \
                  --drop-existing"
             ));
         }
@@ -295,8 +295,8 @@ impl Runner<'_> {
                 let (told, more) = others.split_at(others.len().min(TOLD_MAX));
                 let more = if more.is_empty() { "" } else { ", and more" };
                 return Err(SlapHalt::Failed(format!(
-                    "the schema {} is left as it is: others have made things in it ({}{more}); \
-                     drop it yourself",
+                    "the schema {} is kept because it has new objects of other clients \
+                     ({}{more}); drop it yourself",
                     settings.schema,
                     told.join(", ")
                 )));

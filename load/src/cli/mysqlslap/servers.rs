@@ -74,7 +74,7 @@ fn address(options: &SlapOptions, host: &str) -> Result<Address, String> {
     let port = match options.number("port") {
         None | Some(0) => env().unwrap_or(PORT),
         Some(port) => {
-            u16::try_from(port).map_err(|_| format!("--port={port}: the last port is 65535"))?
+            u16::try_from(port).map_err(|_| format!("--port={port}: use at most 65535"))?
         }
     };
     let found = Address::of_host(host, port);
@@ -96,7 +96,7 @@ fn tls(options: &SlapOptions) -> Result<Tls, String> {
         Some("verify_identity") => TlsMode::VerifyIdentity,
         Some(other) => {
             return Err(format!(
-                "--ssl-mode={other}: say disabled, preferred, required, verify_ca or \
+                "--ssl-mode={other}: use disabled, preferred, required, verify_ca or \
                  verify_identity"
             ));
         }
@@ -122,7 +122,7 @@ fn compression(options: &SlapOptions) -> Result<Option<Algorithm>, String> {
         Some("zlib") => Ok(Some(Algorithm::Zlib)),
         Some("zstd") => Ok(Some(Algorithm::Zstd)),
         Some(other) => Err(format!(
-            "--compression-algorithms={other}: say zlib, zstd or uncompressed"
+            "--compression-algorithms={other}: use zlib, zstd or uncompressed"
         )),
     }
 }

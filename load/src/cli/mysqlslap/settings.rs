@@ -150,7 +150,7 @@ impl SlapSettings {
             prepares: match options.text("ps-mode") {
                 None | Some("text") => false,
                 Some("prepared") => true,
-                Some(other) => return Err(format!("--ps-mode={other}: say text or prepared")),
+                Some(other) => return Err(format!("--ps-mode={other}: use text or prepared")),
             },
             by_statement: options.is_on("by-statement"),
             ignores: ignored(options.text("ignore-errors"))?,
@@ -166,13 +166,13 @@ impl SlapSettings {
     /// Refuses settings that have a surprising effect under mysqlslap.
     fn check(&self) -> Result<(), String> {
         if self.iterations == 0 {
-            return Err("--iterations=0: there is nothing to do; say 1 or more".to_owned());
+            return Err("--iterations=0: use 1 or more".to_owned());
         }
         if self.texts.list.is_empty() && self.texts.create.is_empty() {
-            return Err("there is nothing to run: give --query, or -a".to_owned());
+            return Err("nothing to run; add --query, or -a".to_owned());
         }
         if self.rate == Some(0) {
-            return Err("--rate=0: say how many statements a second, 1 or more".to_owned());
+            return Err("--rate=0: use 1 or more statements per second".to_owned());
         }
         if self.rate.is_some() && self.detach_every > 0 {
             return Err("--rate and --detach cannot be used together".to_owned());
@@ -183,7 +183,7 @@ impl SlapSettings {
             if let Some(clients) = clients.iter().find(too_many) {
                 return Err(format!(
                     "--number-of-queries={share_of} is less than --concurrency={clients}: some \
-                     clients would have nothing to run; raise the one or lower the other"
+                     clients would have nothing to run; raise the first or lower the second"
                 ));
             }
         }
@@ -223,7 +223,7 @@ fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, St
     let number = |name: &str, other| options.number(name).unwrap_or(other);
     let unique_rows = number("auto-generate-sql-unique-write-number", 10);
     if unique_rows == 0 {
-        return Err("--auto-generate-sql-unique-write-number=0: say 1 or more".to_owned());
+        return Err("--auto-generate-sql-unique-write-number=0: use 1 or more".to_owned());
     }
     let rows = number("auto-generate-sql-write-number", 100);
     let statements = number("auto-generate-sql-unique-query-number", 10);
@@ -235,17 +235,17 @@ fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, St
     let secondary_indexes = number("auto-generate-sql-secondary-indexes", 0);
     if int_columns.max(char_columns).max(secondary_indexes) > COLUMNS_MAX {
         return Err(format!(
-            "-a: no server has a table of more than {COLUMNS_MAX} columns"
+            "-a: a table can have at most {COLUMNS_MAX} columns"
         ));
     }
     if !strict && int_columns + char_columns == 0 {
         return Err("a table needs columns: raise -x or -y".to_owned());
     }
     if !strict && rows == 0 && key != Key::None && load != LoadType::Write {
-        return Err("--auto-generate-sql-write-number=0: there is no key to ask for".to_owned());
+        return Err("--auto-generate-sql-write-number=0: there would be no key to read".to_owned());
     }
     if !strict && statements == 0 {
-        return Err("--auto-generate-sql-unique-query-number=0: say 1 or more".to_owned());
+        return Err("--auto-generate-sql-unique-query-number=0: use 1 or more".to_owned());
     }
     Ok(Auto {
         key,

@@ -12,13 +12,12 @@ pub fn refusal(words: &[String], place: usize) -> String {
         return match option.letter {
             // The word may be the password.
             Some('p') => {
-                "the word behind -p or --password belongs to no option: a password stands directly \
-                 behind -p, or behind --password=; a port behind -P"
+                "the word after -p or --password belongs to no option: write a password directly \
+                 after -p, or after --password=; write a port after -P"
                     .to_owned()
             }
             _ => format!(
-                "\"{word}\" belongs to no option: put the value of --{name} behind an equals sign, \
-                 --{name}=VALUE",
+                "\"{word}\" belongs to no option: write --{name}=VALUE, with an equals sign",
                 name = option.name
             ),
         };
@@ -33,7 +32,7 @@ pub fn refusal(words: &[String], place: usize) -> String {
     let begins = hidden.iter().find(|(at, _)| *at == place);
     let shown = secrets::cut(word, begins.map(|(_, begins)| *begins));
     format!(
-        "\"{}\" belongs to no option: put a value that has blanks in it into quotes",
+        "\"{}\" belongs to no option: quote a value that contains spaces",
         secrets::hidden(&shown)
     )
 }
@@ -48,8 +47,8 @@ mod tests {
             ("–concurrency=10 -a", 0, "--concurrency"),
             ("–pSECRET -a", 0, "may be a password"),
             ("–password=SECRET -a", 0, "--password"),
-            ("-p 3306 -a", 1, "a port behind -P"),
-            ("-vp SECRET -a", 1, "directly behind -p"),
+            ("-p 3306 -a", 1, "a port after -P"),
+            ("-vp SECRET -a", 1, "directly after -p"),
             ("--password SECRET", 1, "--password="),
             ("--csv out.csv", 1, "--csv=VALUE"),
             ("user=sb -a", 0, "--user=…"),

@@ -28,7 +28,7 @@ pub struct Texts {
 pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
     let delimiter = options.text("delimiter").unwrap_or("\n");
     if delimiter.is_empty() {
-        return Err("--delimiter= is empty; say what stands between statements".to_owned());
+        return Err("--delimiter= is empty; set the separator of statements".to_owned());
     }
     let of = |name: &str| -> Result<Split, String> {
         let Some(given) = options.text(name) else {
@@ -62,7 +62,7 @@ pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<
                 return Err("--query: its first statement is empty, and ends the list".to_owned());
             }
             if !strict && options.has("query") && list.statements.is_empty() {
-                return Err("--query: there is no statement in it".to_owned());
+                return Err("--query: it contains no statement".to_owned());
             }
             Texts {
                 create: of("create")?.statements,
@@ -83,7 +83,7 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
         let is_path = !given.contains(char::is_whitespace)
             && (given.contains('/') || given.ends_with(".sql"));
         if is_path && !strict {
-            return Err(format!("--{name}={given}: there is no such file"));
+            return Err(format!("--{name}={given}: the file does not exist"));
         }
         return Ok((given.to_owned(), format!("--{name}")));
     };
@@ -94,7 +94,7 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
     if !facts.is_file() {
         return Err(match strict {
             true => format!("{} file was not a regular file", theirs.0),
-            false => format!("--{name}={given}: this is no regular file"),
+            false => format!("--{name}={given}: not a regular file"),
         });
     }
     let mut bytes = Vec::new();

@@ -38,7 +38,7 @@ pub fn load_of(text: &str, strict: bool) -> Result<LoadType, String> {
         Some((_, load)) => Ok(load),
         None if strict => Ok(LoadType::Mixed),
         None => Err(format!(
-            "--auto-generate-sql-load-type={text}: say mixed, update, write, key or read"
+            "--auto-generate-sql-load-type={text}: use mixed, update, write, key or read"
         )),
     }
 }
@@ -49,7 +49,7 @@ pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, 
         return Ok((1, false));
     };
     let (count, index) = text.split_once(':').unwrap_or((text, "0"));
-    let wrong = || format!("--{name}={text}: say a number of columns up to 4000, or N:1 to index");
+    let wrong = || format!("--{name}={text}: use a number of columns up to 4000, or N:1 to index");
     match strict {
         // Only the first of a comma list is used, and text that is not a number counts as 0.
         true => {
@@ -78,8 +78,8 @@ pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
     let items = text.split(',');
     let wrong = |item: &str| {
         format!(
-            "--concurrency={text}: \"{item}\" is no number of clients; say numbers from 1 to \
-             {CLIENTS_MAX}, as in 1,8,64"
+            "--concurrency={text}: \"{item}\" is not a number of clients; use 1 to {CLIENTS_MAX}, \
+             such as 1,8,64"
         )
     };
     let clients: Result<Vec<u32>, String> = match strict {
@@ -117,9 +117,7 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGive
             None => (*item, None),
         };
         if name.trim().is_empty() && !strict {
-            return Err(format!(
-                "--engine={list}: there is an engine without a name"
-            ));
+            return Err(format!("--engine={list}: one engine has no name"));
         }
         // An empty last item means an engine that is not named.
         let is_nothing = item.is_empty() && place + 1 == items.len();
@@ -135,7 +133,7 @@ pub fn ignored(text: Option<&str>) -> Result<IgnoredErrors, String> {
     let items = text.into_iter().flat_map(|list| list.split(','));
     IgnoredErrors::parse(items.map(str::trim)).map_err(|_| {
         let list = text.unwrap_or_default();
-        format!("--ignore-errors={list}: say error codes, as in 1213,1205, or all")
+        format!("--ignore-errors={list}: use error codes, such as 1213,1205, or all")
     })
 }
 
@@ -153,7 +151,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     match number.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number * unit_s > 0.0 => Ok(number * unit_s),
         _ => Err(format!(
-            "--duration={text}: say a time, as in 10s, 500ms or 2m"
+            "--duration={text}: use a time, such as 10s, 500ms or 2m"
         )),
     }
 }

@@ -35,15 +35,15 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
     }
     if load.events.is_some() && load.events_each.is_some() {
         return Err(
-            "load: events are limited in all (events) or for each connection (events_each), not \
-             both"
+            "load: set either events (all connections together) or events_each (per connection), \
+             not both"
                 .to_owned(),
         );
     }
     if load.events_each.is_some() && matches!(load.arrival, Arrival::Open { .. }) {
         return Err(
-            "load.events_each: under an open loop an event goes to whichever connection is free; \
-             limit them in all with load.events"
+            "load.events_each: in an open loop an event goes to the first free connection; use \
+             load.events"
                 .to_owned(),
         );
     }
@@ -68,8 +68,7 @@ fn check_hosts(load: &Load) -> Result<(), String> {
     }
     if load.hosts > 1 && load.slices.is_some() {
         return Err(
-            "load.hosts: slices follow one another at other times on each host; ask each arm in a \
-             run of its own"
+            "load.hosts: the hosts' slices would be at different times; use one run per arm"
                 .to_owned(),
         );
     }
@@ -77,7 +76,7 @@ fn check_hosts(load: &Load) -> Result<(), String> {
         .events
         .is_some_and(|events| events < u64::from(load.hosts))
     {
-        return Err("load.events: there are fewer than load.hosts".to_owned());
+        return Err("load.events: there are fewer events than load.hosts".to_owned());
     }
     Ok(())
 }
@@ -92,8 +91,8 @@ fn check_slices(slices: &Slices) -> Result<(), String> {
     time("load.slices.rest_s", slices.rest_s, 0.0)?;
     if slices.slice_s < slices.settle_s {
         return Err(format!(
-            "load.slices: a slice of {} s is shorter than the {} s in which it settles: most of \
-             the time would be thrown away. Make slice_s longer, or settle_s shorter",
+            "load.slices: slice_s, {} s, is shorter than settle_s, {} s: most of the time would \
+             not be measured. Increase slice_s, or decrease settle_s",
             slices.slice_s, slices.settle_s
         ));
     }
@@ -108,11 +107,11 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
     if load.slices.is_none() {
         return match plan.arms.is_empty() {
             true => Ok(()),
-            false => Err("arms: a run hops between them as load.slices says; add it".to_owned()),
+            false => Err("arms: a run with arms needs load.slices; add it".to_owned()),
         };
     }
     range("arms: their number", plan.arms.len() as u64, 1, ARMS_MAX)
-        .map_err(|words| format!("load.slices: {words}; name the arms to hop between"))?;
+        .map_err(|words| format!("load.slices: {words}; list the arms to hop between"))?;
     let arms = plan.arms.iter();
     check_members(
         "arms",
@@ -130,7 +129,8 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
     }
     if load.measure_s != 0.0 {
         return Err(
-            "load.measure_s: load.slices says how long arms are measured; leave it out".to_owned(),
+            "load.measure_s: load.slices has the measured time of arms; remove measure_s"
+                .to_owned(),
         );
     }
     check_slice_load(load)
@@ -141,15 +141,14 @@ pub(super) fn check_slice_load(load: &Load) -> Result<(), String> {
     let settles = load.slices.is_some_and(|slices| slices.settle_s > 0.0);
     if settles && load.ends_with_its_work() {
         return Err(
-            "load.slices.settle_s: a slice of work that has an end is all of it, so nothing of it \
-             is left out: write 0"
+            "load.slices.settle_s: the workload has an end, so all of it is measured; use 0"
                 .to_owned(),
         );
     }
     let has_ramp = |stage: &Stage| stage.end_rate.is_some() || stage.duration_s > 0.0;
     match &load.arrival {
         Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => Err(
-            "load.arrival.stages: every slice begins the schedule anew, so it has one rate and no \
+            "load.arrival.stages: every slice restarts the schedule; use one rate without \
              duration_s"
                 .to_owned(),
         ),
@@ -163,7 +162,7 @@ pub(super) fn check_arrival(arrival: &Arrival) -> Result<(), String> {
         Arrival::Open { stages, .. } => stages,
     };
     if stages.is_empty() {
-        return Err("load.arrival.stages: name at least one, such as {\"rate\": 1000}".to_owned());
+        return Err("load.arrival.stages: add at least one, such as {\"rate\": 1000}".to_owned());
     }
     for (place, stage) in stages.iter().enumerate() {
         let path = |key: &str| format!("load.arrival.stages[{place}].{key}");
@@ -174,7 +173,7 @@ pub(super) fn check_arrival(arrival: &Arrival) -> Result<(), String> {
     }
     let is_still = |stage: &Stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0;
     if stages.iter().all(is_still) {
-        return Err("load.arrival.stages: every rate is 0, so nothing would happen".to_owned());
+        return Err("load.arrival.stages: every rate is 0; raise one".to_owned());
     }
     Ok(())
 }

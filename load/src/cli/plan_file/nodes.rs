@@ -19,7 +19,7 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
     if nodes.is_empty() {
         return match plan.load.route {
             None => Ok(NodeRoute::Only),
-            Some(_) => Err("load.route: it chooses between nodes; name them in nodes".to_owned()),
+            Some(_) => Err("load.route: a route needs nodes; add them".to_owned()),
         };
     }
     check(plan, told)?;
@@ -29,14 +29,14 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
         Some(Spec::Chance { weights }) => by_chance(nodes, weights),
         Some(Spec::Key { owners, through }) => {
             let rows = told.keys().ok_or(
-                "load.route: by key needs a workload whose every event asks for one key, such as \
+                "load.route: by key needs a workload with one key per event, such as \
                  point_select, update_index, update_non_index and delete",
             )?;
             match owners.as_slice() {
                 [] if through.is_empty() => Ok(NodeRoute::by_even_keys(rows, count)),
                 [] => Err(
-                    "load.route.through: say in owners which node has which keys; these nodes have \
-                     none of their own"
+                    "load.route.through: set owners too: it has the keys of each node, and the \
+                     nodes in through own none"
                         .to_owned(),
                 ),
                 owners => by_owners(nodes, owners, through, rows),
@@ -50,18 +50,18 @@ fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
     if nodes.len() > NODES_MAX {
         let count = nodes.len();
         return Err(format!(
-            "nodes: there are {count}, and a run has at most {NODES_MAX}"
+            "nodes: there are {count}; a run has at most {NODES_MAX}"
         ));
     }
     if !plan.arms.is_empty() {
         return Err(
-            "nodes: of a run that hops between arms each arm names its own; move them there, \
-             or leave the arms out"
+            "nodes: in a run with arms each arm has its own nodes; move them there, or remove the \
+             arms"
                 .to_owned(),
         );
     }
     if told.script().is_some() {
-        return Err("nodes: a script chooses its servers itself; leave nodes out".to_owned());
+        return Err("nodes: a script selects its servers itself; remove nodes".to_owned());
     }
     let members = nodes
         .iter()
@@ -74,10 +74,7 @@ fn place_of(nodes: &[Node], name: &str, path: &str) -> Result<u16, String> {
     place.map(|place| place as u16).ok_or_else(|| {
         let names = nodes.iter().map(|node| node.name.as_str());
         let hint = nearest_of(name, names).map(|nearest| format!("; did you mean {nearest:?}?"));
-        format!(
-            "{path}: there is no node {name:?}{}",
-            hint.unwrap_or_default()
-        )
+        format!("{path}: unknown node {name:?}{}", hint.unwrap_or_default())
     })
 }
 
@@ -86,7 +83,7 @@ fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<NodeRout
         let path = format!("load.route.weights.{name}");
         place_of(nodes, name, &path)?;
         if !(weight.is_finite() && *weight >= 0.0) {
-            return Err(format!("{path}: {weight} is no weight; it is 0 or more"));
+            return Err(format!("{path}: {weight} is not a weight; use 0 or more"));
         }
     }
     let mut sum = 0.0;
@@ -97,7 +94,7 @@ fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<NodeRout
     let ends: Box<[f64]> = ends.collect();
     match sum > 0.0 && sum.is_finite() {
         true => Ok(NodeRoute::Chance(ends)),
-        false => Err("load.route.weights: every weight is 0, so no node would be asked".to_owned()),
+        false => Err("load.route.weights: every weight is 0; raise one".to_owned()),
     }
 }
 
@@ -113,7 +110,7 @@ fn by_owners(
         let path = format!("load.route.owners[{place}]");
         if owner.upto <= last {
             return Err(format!(
-                "{path}.upto: {} is not above {last}, the last key before it",
+                "{path}.upto: {} is not above the previous one, {last}",
                 owner.upto
             ));
         }
@@ -202,7 +199,7 @@ mod tests {
         let refused = |nodes: &[&str], wanted: Value| route(nodes, wanted).unwrap_err();
         assert_eq!(
             refused(&ab, json!({"by": "chance", "weights": {"bata": 1}})),
-            "load.route.weights.bata: there is no node \"bata\"; did you mean \"beta\"?"
+            "load.route.weights.bata: unknown node \"bata\"; did you mean \"beta\"?"
         );
         assert!(refused(&ab, json!({"by": "chance", "weights": {"beta": -1}})).contains("-1"));
         let none = json!({"by": "chance", "weights": {"alpha": 0, "beta": 0}});
@@ -215,17 +212,21 @@ mod tests {
         );
         assert_eq!(
             refused(&ab, owners(vec![owner(400, "alpha"), owner(400, "beta")])),
-            "load.route.owners[1].upto: 400 is not above 400, the last key before it"
+            "load.route.owners[1].upto: 400 is not above the previous one, 400"
         );
-        assert!(refused(&ab, owners(vec![owner(1000, "gamma")])).contains("no node \"gamma\""));
+        assert!(
+            refused(&ab, owners(vec![owner(1000, "gamma")])).contains("unknown node \"gamma\"")
+        );
         let wanted = json!({"by": "key", "through": ["alpha"]});
-        assert!(refused(&ab, wanted).starts_with("load.route.through: say in owners"));
+        assert!(refused(&ab, wanted).starts_with("load.route.through: set owners"));
         let all = owner(1000, "alpha");
         let wanted = json!({"by": "key", "owners": [all], "through": ["bet"]});
-        assert!(refused(&ab, wanted).starts_with("load.route.through[0]: there is no node"));
+        assert!(refused(&ab, wanted).starts_with("load.route.through[0]: unknown node"));
         assert!(refused(&["a", "a"], json!(null)).contains("nodes[1].name"));
         assert!(refused(&[""], json!(null)).contains("nodes[0].name: it is empty"));
-        assert!(refused(&[], json!({"by": "round_robin"})).contains("name them in nodes"));
+        assert!(
+            refused(&[], json!({"by": "round_robin"})).contains("load.route: a route needs nodes")
+        );
         let many: Vec<String> = (0..1001).map(|n| format!("n{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(refused(&many, json!(null)).contains("at most 1000"));
@@ -236,6 +237,6 @@ mod tests {
         let mut plan = plan(&["a", "b"], json!({"by": "key"}));
         plan["workload"] = json!({"kind": "random_points", "rows": 1000});
         let refusal = parse(&plan.to_string()).unwrap_err();
-        assert!(refusal.contains("asks for one key"), "{refusal}");
+        assert!(refusal.contains("one key per event"), "{refusal}");
     }
 }

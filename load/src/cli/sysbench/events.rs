@@ -124,8 +124,8 @@ pub fn serve(
     let left = run.figures.left().max(measured.unanswered);
     if left > 0 {
         remark(&format!(
-            "WARNING: {left} of {} thread(s) had not ended when the time was over and the drain \
-             time ({} s) too; their last events are in no figure.",
+            "WARNING: {left} of {} thread(s) had not finished after the time and the drain time \
+             ({} s); their last events are not counted.",
             settings.threads,
             settings.drain.as_secs()
         ));
@@ -185,8 +185,8 @@ fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Report
     let waiting = whole.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
         remark(&format!(
-            "WARNING: overloaded: {waiting} events that were due had not begun when the time was \
-             over. The rate is higher than the server and {} threads can serve.",
+            "WARNING: overloaded: {waiting} due events had not started when the time was over. \
+             The rate is too high for the server and {} threads.",
             settings.threads
         ));
     }
@@ -198,7 +198,7 @@ fn give_up_after(run: &Arc<Run>, settings: &Settings, function: &'static str) ->
     let run = Arc::clone(run);
     let fire = move || {
         let seconds = limit.as_secs();
-        let error = ScriptError(format!("it had not come back after {seconds} s"));
+        let error = ScriptError(format!("it had not returned after {seconds} s"));
         thread::say_failed(&run, function, &error);
         std::process::exit(i32::from(EXIT_FAILED));
     };
@@ -210,7 +210,7 @@ fn wants_os_threads(run: &Run, settings: &Settings) -> bool {
     let are_wanted = settings.os_threads.are_wanted(run);
     if are_wanted && settings.os_threads == OsThreads::Auto {
         let words = format!(
-            "The script may wait in {}: one thread of the operating system for each of its own",
+            "The script may wait in {}: each of its threads is an operating system thread",
             run.blocking().join(", ")
         );
         run.log.say(Level::Info, &words);

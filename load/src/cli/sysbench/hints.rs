@@ -43,14 +43,12 @@ fn of_word(word: &str, before: &str) -> Option<String> {
     let Some((name, _)) = word.split_once('=') else {
         let option = before.strip_prefix("--")?;
         let is_due = known(option).is_some_and(|known| known.kind != OptionType::Bool);
-        return is_due.then(|| {
-            format!("put the value of --{option} behind an equals sign: --{option}=VALUE")
-        });
+        return is_due.then(|| format!("write --{option}=VALUE, with an equals sign"));
     };
     let names = [name.to_owned(), format!("mysql-{name}")];
     let option = names.iter().find(|name| known(name).is_some());
     let option = option.map_or(name, String::as_str);
-    Some(format!("\"{name}=…\" is not an option: write --{option}=…"))
+    Some(format!("\"{name}=…\" is not an option; write --{option}=…"))
 }
 
 fn known(option: &str) -> Option<&'static table::Known> {
@@ -64,8 +62,8 @@ pub fn of_test(name: &str) -> Option<String> {
     let successor = SUCCESSORS.iter().find(|(old, _)| *old == stem);
     if let Some((old, today)) = successor {
         return Some(format!(
-            "{old} of sysbench 0.4 and 0.5 is {today} today; its --oltp-table-size is --table-size, \
-             --oltp-tables-count is --tables"
+            "{old} of sysbench 0.4 and 0.5 is now {today}; --oltp-table-size is now --table-size, \
+             --oltp-tables-count is now --tables"
         ));
     }
     let nearest = nearest_of(stem, chunks::bundled_names())?;
@@ -78,8 +76,8 @@ pub fn of_script(script: &LoadedScript) -> Option<String> {
     let name = script.name.as_deref()?;
     (!script.bundled && chunks::bundled(name).is_some()).then(|| {
         format!(
-            "the file \"{name}\" in the current folder was taken for the test: rename it, or run \
-             the bundled {name} in another folder"
+            "the file \"{name}\" in the current folder was used as the test; rename it, or run \
+             the bundled {name} in a different folder"
         )
     })
 }

@@ -154,8 +154,8 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         Found::Script(script) => script,
         Found::BuiltIn(name) => {
             return Err(Halt::Usage(format!(
-                "The built-in test '{name}' is not provided here: it measures no database. \
-                 Use sysbench itself for it."
+                "The built-in test '{name}' is not provided, because it measures no database. Use \
+                 sysbench itself for it."
             )));
         }
         Found::Missing(words) => {
@@ -194,7 +194,7 @@ fn arm_last_words(script: &str) {
     let line = |words: &str| vec![(1, format!("FATAL: {script}: {words}\n").into_bytes())];
     LastWords {
         overflow: line(STACK_OVERFLOW),
-        bad_address: line("it used an address that is none, by the FFI or a module in C"),
+        bad_address: line("it used an invalid address, through the FFI or a C module"),
     }
     .arm();
 }
@@ -283,7 +283,7 @@ fn read_declared(
         // Without a default it is as if it was given without a value: a switch is on.
         let Ok(value) = parse(option.kind, option.default.as_deref()) else {
             let name = &option.name;
-            let words = format!("option '{name}': its default is no value of its type");
+            let words = format!("option '{name}': its default is not a value of its type");
             return Err(Halt::Fatal(words));
         };
         // A file that was not named is not a value.

@@ -125,7 +125,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     thread::show_options(&main, &run).map_err(in_script)?;
     if command == "run" && !main.has_function("event").map_err(in_script)? {
         return Err(format!(
-            "workload.script: {} has no function event(), so there is nothing to run",
+            "workload.script: {} has no function event()",
             spec.script
         ));
     }
@@ -157,13 +157,13 @@ fn find(name: &str) -> Result<LoadedScript, String> {
             let hint = match nearest_of(name, chunks::bundled_names()) {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => format!(
-                    "bundled are {}",
+                    "the bundled scripts are {}",
                     chunks::bundled_names().collect::<Vec<_>>().join(", ")
                 ),
             };
             format!(
-                "workload.script: there is no bundled script \"{name}\"; {hint} A file of yours \
-                 is named by a path: it has a slash or ends in .lua"
+                "workload.script: no bundled script is named \"{name}\"; {hint} Name your own \
+                 file by a path with a slash, or ending in .lua"
             )
         })?;
         return Ok(script(
@@ -174,7 +174,7 @@ fn find(name: &str) -> Result<LoadedScript, String> {
     }
     let path = Path::new(name);
     let source = std::fs::read(path)
-        .map_err(|error| format!("workload.script: {name} cannot be read: {error}"))?;
+        .map_err(|error| format!("workload.script: cannot read {name}: {error}"))?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(script(format!("@{file}"), source, false))
 }
@@ -236,7 +236,7 @@ fn given_options(spec: &Spec) -> Result<Vec<Given>, String> {
     for (name, value) in &spec.options {
         let name = normal_name(name);
         if options.iter().any(|given| given.name == name) {
-            return Err(format!("workload.options.{name}: it is given twice"));
+            return Err(format!("workload.options.{name}: it is set twice"));
         }
         options.push(match value {
             ScriptValue::Flag(true) => word(&name, "on"),
@@ -300,7 +300,7 @@ fn check_declared(
         let fine = state.accepts(&found.name, text).map_err(in_script)?;
         if !fine {
             return Err(format!(
-                "workload.options.{}: {} does not take \"{text}\"",
+                "workload.options.{}: {} does not accept \"{text}\"",
                 option.name, spec.script
             ));
         }

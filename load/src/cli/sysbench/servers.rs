@@ -29,7 +29,7 @@ pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
     let ignored = ignored.map(String::as_str).filter(|item| !is_none(item));
     let ignore = IgnoredErrors::parse(ignored).map_err(|item| {
         format!(
-            "Invalid value for --mysql-ignore-errors: '{item}' (say numbers of errors, all or none)"
+            "Invalid value for --mysql-ignore-errors: '{item}' (use error numbers, all or none)"
         )
     })?;
     let emulate_statements = match options.text("db_ps_mode") {

@@ -212,7 +212,7 @@ pub fn draws(options: &ScriptOptions, compat: Compat) -> Result<Draws, Wrong> {
     let h = options.double("rand_pareto_h");
     if !(h > 0.0 && h < 1.0) {
         return Err(format!(
-            "Invalid value for --rand-pareto-h: {h} (it lies between 0 and 1)"
+            "Invalid value for --rand-pareto-h: {h} (use a number between 0 and 1)"
         ));
     }
     let exp = match options.get("rand_zipfian_exp") {

@@ -240,8 +240,7 @@ impl<'a> DueReports<'a> {
             }
             self.reporter.note_missing(name);
             remark(&format!(
-                "WARNING: {} had not come back when the time was over and the drain time too: it \
-                 is given up.",
+                "WARNING: {} had not returned after the time and the drain time; it is given up.",
                 name.to_string_lossy()
             ));
         }

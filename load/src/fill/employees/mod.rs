@@ -176,7 +176,7 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
     let most = i32::MAX as u64 - FIRST_NUMBER;
     if !(People::FEWEST..=most).contains(&count) {
         return Err(format!(
-            "employees are {} to {most}, not {count}: so many have the 24 managers among them",
+            "--rows: {count} employees; use {} to {most}, so that the 24 managers are among them",
             People::FEWEST
         ));
     }
@@ -437,7 +437,7 @@ mod tests {
             dataset(&wish).unwrap_err().to_string()
         };
         assert!(refused(99, json!({})).contains("100 to"));
-        assert!(refused(3_000_000_000, json!({})).contains("not 3000000000"));
+        assert!(refused(3_000_000_000, json!({})).contains("3000000000 employees"));
         assert!(refused(100, json!({"warehouses": 1})).contains("warehouses"));
     }
 }

@@ -161,33 +161,30 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, String> {
 
 fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
     if wish.rows.is_some() {
-        return Err("--rows: tpcc is sized by its warehouses: --with warehouses=N".to_owned());
+        return Err("--rows: set the size of tpcc with --with warehouses=N".to_owned());
     }
     if !(1..=100_000).contains(&keys.warehouses) {
-        return Err(format!(
-            "warehouses are 1 to 100000, not {}",
-            keys.warehouses
-        ));
+        return Err(format!("warehouses: 1 to 100000, not {}", keys.warehouses));
     }
     let first = keys.first_warehouse.unwrap_or(1);
     let last = keys.last_warehouse.unwrap_or(keys.warehouses);
     if first < 1 || first > last || last > keys.warehouses {
         return Err(format!(
-            "warehouses {first} to {last} are not among the {} that there are",
+            "warehouses {first} to {last} are not within 1 to {}",
             keys.warehouses
         ));
     }
     if !(1..=100).contains(&keys.shrink) {
-        return Err(format!("shrink is 1 to 100, not {}", keys.shrink));
+        return Err(format!("shrink: 1 to 100, not {}", keys.shrink));
     }
     let divided = keys.partition_by != PartitionBy::None;
     if divided && !(1..=1024).contains(&keys.partitions) {
-        return Err(format!("partitions are 1 to 1024, not {}", keys.partitions));
+        return Err(format!("partitions: 1 to 1024, not {}", keys.partitions));
     }
     let by_value = matches!(keys.partition_by, PartitionBy::Range | PartitionBy::List);
     if by_value && keys.partitions > keys.warehouses {
         return Err(format!(
-            "{} partitions by {} want as many warehouses, and there are {}",
+            "{} partitions by {} need at least as many warehouses; there are {}",
             keys.partitions,
             keys.partition_by.name(),
             keys.warehouses
@@ -195,14 +192,14 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), String> {
     }
     if keys.foreign_keys && divided {
         return Err(
-            "foreign_keys and partitions exclude one another: InnoDB has no foreign keys of, or \
+            "foreign_keys and partitions cannot be combined: InnoDB has no foreign keys of, or \
              to, a partitioned table"
                 .to_owned(),
         );
     }
     if keys.foreign_keys && wish.engine != StorageEngine::InnoDb {
         return Err(format!(
-            "{} has no foreign keys: leave foreign_keys out, or take InnoDB",
+            "{} has no foreign keys; remove foreign_keys, or use InnoDB",
             wish.engine.name()
         ));
     }

@@ -43,7 +43,7 @@ pub fn choose(wanted: plan::Engine, sockets: usize) -> Result<Choice, Failure> {
         plan::Engine::IoUring => match ring() {
             Ok(_) => Ok(Choice::of(Uring::NAME)),
             Err(error) => Err(Failure {
-                hint: Some("let the engine be chosen: engine = \"auto\"".to_owned()),
+                hint: Some("set engine = \"auto\"".to_owned()),
                 ..Failure::plain(format!("the kernel refuses io_uring: {error}"))
             }),
         },

@@ -124,7 +124,7 @@ impl ProcessFiles {
             Err(error) if is_gone(&error) => return self.gone(thread.number, error),
             Err(error) => return Err(error),
         };
-        let odd = || io::Error::new(ErrorKind::InvalidData, "its contents are not understood");
+        let odd = || io::Error::new(ErrorKind::InvalidData, "unknown format");
         Ok(match places::doing(line).ok_or_else(odd)? {
             Doing::Running => ThreadState::Running,
             Doing::Outside => self.outside(thread.number),
@@ -201,7 +201,7 @@ fn read<'text>(
         None => File::open(path())?.read_at(text, 0)?,
     };
     str::from_utf8(text.get(..length).unwrap_or_default())
-        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "its contents are not understood"))
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "unknown format"))
 }
 
 /// Whether an error means that the thread has ended.

@@ -67,7 +67,7 @@ impl ThreadSampler {
                 thread.join().ok()
             })
             .unwrap_or_else(|| Sampled {
-                refused: Some("its thread could not be started".to_owned()),
+                refused: Some("the sampling thread could not be started".to_owned()),
                 ..Sampled::default()
             })
     }

@@ -108,7 +108,7 @@ pub fn failure_of(run: &Run) -> Failure {
     let ignored = |code: u16| run.database.ignore.has(code);
     let error = errors.into_iter().find(|error| !ignored(error.code));
     let name = run.script.name.as_deref().unwrap_or_default();
-    let mut words = message.map_or("it did not say why", |words| words.trim_end());
+    let mut words = message.map_or("no reason was reported", |words| words.trim_end());
     let mut cause = String::new();
     if let Some(error) = &error
         && let Some(front) = WITHOUT_WORDS

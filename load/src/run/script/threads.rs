@@ -33,12 +33,12 @@ const STOP_TIMES: u32 = 5;
 /// # Errors
 /// The text names the path in the plan.
 pub fn refuse(job: &Job) -> Result<(), String> {
-    let why = "needs a thread of the operating system for each of its own, and those";
+    let why = "needs operating system threads, and these";
     let setup = &job.setup;
     let thinks = |pacing| matches!(pacing, Pacing::Closed { think_ns, .. } if think_ns > 0);
     if thinks(setup.arms.first.pacing) {
         return Err(format!(
-            "load.arrival.think_s: the script {why} do not think"
+            "load.arrival.think_s: the script {why} have no think time"
         ));
     }
     if setup.arms.first.events_each.is_some() {

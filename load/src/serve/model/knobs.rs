@@ -7,25 +7,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// All knobs. By default none of them is turned.
+/// All knobs. By default all are off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Knobs {
-    /// Work with a segment's lock held, once a request of a page; nanoseconds, spun.
+    /// Work with a segment's lock held, once per request of a page; nanoseconds of CPU time.
     #[schemars(range(max = 1_000_000_000))]
     pub under_lock_ns: u64,
-    /// Work between the two visits to its segment that a request of a page makes; nanoseconds, spun.
+    /// Work between a page request's two visits to its segment; nanoseconds of CPU time.
     #[schemars(range(max = 1_000_000_000))]
     pub outside_lock_ns: u64,
-    /// Where the key cache has a page from that it misses.
+    /// Where the key cache gets a page from after a miss.
     pub miss: PagesFrom,
-    /// A sleep in each miss, besides; nanoseconds.
+    /// An additional sleep per miss; nanoseconds.
     #[schemars(range(max = 1_000_000_000))]
     pub miss_ns: u64,
-    /// Work under one lock for all queries, once a query; nanoseconds, spun.
+    /// Work under one lock for all queries, once per query; nanoseconds of CPU time.
     #[schemars(range(max = 1_000_000_000))]
     pub second_lock_ns: u64,
-    /// Work under the lock of one row, the middle one, whenever it is read; nanoseconds, spun.
+    /// Work under the lock of one row, the middle one, each time it is read; nanoseconds of CPU
+    /// time.
     #[schemars(range(max = 1_000_000_000))]
     pub row_lock_ns: u64,
     /// A sleep before each answer; microseconds.
@@ -33,22 +34,22 @@ pub struct Knobs {
     pub delay_us: u64,
     /// Whether locks and control blocks of segments share cache lines.
     pub padding: Padding,
-    /// The CPU time of a query is 1/speed of what it is at 1. It has to be said, also if it is 1:
-    /// without it nothing is looked at, and nothing is spun.
+    /// The CPU time of a query is 1/speed of that at 1. Compare with speed 1, not without this
+    /// knob: without it no clocks are read and no work is added.
     #[schemars(range(min = 1.0, max = 1.1))]
     pub speed: Option<f64>,
-    /// All queries stand still this often, for stall_ms; seconds, 0: never.
+    /// Interval at which all queries stall, for stall_ms; seconds, 0: never.
     #[schemars(range(min = 0.0, max = 86_400.0))]
     pub stall_every_s: f64,
-    /// How long they stand still; milliseconds.
+    /// Length of a stall; milliseconds.
     #[schemars(range(min = 0.0, max = 60_000.0))]
     pub stall_ms: f64,
-    /// Work that is added to each query with each second since the start; nanoseconds, spun.
+    /// Work added to each query per second since the start; nanoseconds of CPU time.
     #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
     pub leak_ns_per_s: f64,
     /// The kind of the locks.
     pub lock: LockKind,
-    /// So many threads serve all connections; null: each connection has a thread of its own.
+    /// Number of threads that serve all connections; null: one thread per connection.
     #[schemars(range(min = 1, max = 1_000))]
     pub pool: Option<u32>,
 }
@@ -59,17 +60,17 @@ pub enum PagesFrom {
     /// It is computed.
     #[default]
     Computed,
-    /// It is read from a real file.
+    /// It is read from a file.
     Read,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Padding {
-    /// Each has lines of its own.
+    /// Each has its own cache lines.
     #[default]
     Apart,
-    /// They lie side by side.
+    /// They share cache lines.
     Shared,
 }
 
@@ -85,7 +86,7 @@ pub enum LockKind {
     Std,
     /// That of the crate parking_lot.
     ParkingLot,
-    /// Handed over to the thread that has waited longest.
+    /// Passed to the thread that has waited longest.
     Fair,
 }
 
@@ -124,7 +125,7 @@ fn out_of_range(name: &str, value: &Value) -> Option<String> {
     let bound = |bound: &str| property.get(bound).and_then(Value::as_f64);
     let (least, most) = (bound("minimum").unwrap_or(0.0), bound("maximum")?);
     let number = value.as_f64()?;
-    (number < least || number > most).then(|| format!("it goes from {least} to {most}"))
+    (number < least || number > most).then(|| format!("use {least} to {most}"))
 }
 
 #[cfg(test)]
@@ -164,12 +165,12 @@ mod tests {
                 "1",
                 "unknown field `under_lock`, expected one of `under_lock_ns`",
             ),
-            ("under_lock_ns", "-1", "goes from 0 to 1000000000"),
+            ("under_lock_ns", "-1", "use 0 to 1000000000"),
             ("under_lock_ns", "much", "invalid type"),
-            ("speed", "1.2", "goes from 1 to 1.1"),
-            ("speed", "0.9", "goes from 1 to 1.1"),
+            ("speed", "1.2", "use 1 to 1.1"),
+            ("speed", "0.9", "use 1 to 1.1"),
             ("lock", "none", "unknown variant `none`"),
-            ("pool", "0", "goes from 1 to 1000"),
+            ("pool", "0", "use 1 to 1000"),
         ] {
             let refused = knobs.set(name, value).unwrap_err();
             assert!(refused.contains(words), "{refused}");

@@ -4,9 +4,10 @@ use super::sql::Strange;
 use super::{DATABASE, TABLE};
 use crate::serve::Refusal;
 
-const KNOWS: &str = "it answers SELECT … FROM sbtest WHERE k IN (…), k = … or id = …, as text or \
-    prepared; SET GLOBAL of its key cache's variables; LOAD INDEX INTO CACHE sbtest; SHOW STATUS, \
-    SHOW VARIABLES, SELECT @@…, and information_schema.KEY_CACHES";
+const KNOWS: &str = "it supports SELECT … FROM sbtest WHERE k IN (…), k = … or id = …, as text or \
+                     prepared; SET GLOBAL of its key cache's variables; LOAD INDEX INTO CACHE \
+                     sbtest; SHOW STATUS, SHOW VARIABLES, SELECT @@…, and \
+                     information_schema.KEY_CACHES";
 
 /// Most of a statement that is shown.
 const SHOWN_BYTES: usize = 120;
@@ -18,12 +19,11 @@ pub fn strange(strange: &Strange<'_>, sql: &[u8]) -> Refusal {
             1290,
             b"HY000",
             "The MariaDB server is running with the --read-only option so it cannot execute this \
-             statement: contend's model server computes its rows from a seed, and nothing can be \
-             written to it",
+             statement: contend's model server computes its rows from a seed and accepts no writes",
         ),
         Strange::Column(name) => {
             let name = String::from_utf8_lossy(name);
-            let words = format!("Unknown column '{name}' in '{TABLE}': it has id, k, c and pad");
+            let words = format!("Unknown column '{name}' in '{TABLE}', which has id, k, c and pad");
             Refusal::new(1054, b"42S22", words)
         }
         Strange::SchemaTable(name) => {
@@ -37,9 +37,7 @@ pub fn strange(strange: &Strange<'_>, sql: &[u8]) -> Refusal {
         Strange::Other => {
             let shown = String::from_utf8_lossy(sql.get(..SHOWN_BYTES).unwrap_or(sql));
             let dots = if sql.len() > SHOWN_BYTES { "…" } else { "" };
-            let words = format!(
-                "This is contend's model server, and it does not know '{shown}{dots}': {KNOWS}"
-            );
+            let words = format!("contend's model server does not support '{shown}{dots}': {KNOWS}");
             Refusal::new(1235, b"42000", words)
         }
     }
@@ -72,14 +70,13 @@ pub fn unknown_table(database: &[u8], table: &[u8]) -> Refusal {
 
 /// A value that is bound to a parameter and is not a whole number.
 pub fn wrong_argument() -> Refusal {
-    let words = "Incorrect arguments to EXECUTE: contend's model server looks whole numbers up";
+    let words = "Incorrect arguments to EXECUTE: contend's model server needs whole numbers";
     Refusal::new(1210, b"HY000", words)
 }
 
 /// A `?` in a statement that came as text.
 pub fn loose_mark() -> Refusal {
-    let words = "You have an error in your SQL syntax: a ? stands for a value in prepared \
-                 statements only";
+    let words = "You have an error in your SQL syntax: ? is allowed only in prepared statements";
     Refusal::new(1064, b"42000", words)
 }
 

@@ -72,8 +72,8 @@ pub enum SegmentsError {
     #[error("key_cache_segments = {segments}: at most {SEGMENTS_MAX}")]
     TooMany { segments: u32 },
     #[error(
-        "key_buffer_size = {key_buffer_size} gives each of {segments} segments {memory} bytes, and \
-         {BLOCKS_MIN} blocks take {memory_min}: ask for fewer segments or for more memory"
+        "key_buffer_size = {key_buffer_size} gives each of {segments} segments {memory} bytes, \
+         but {BLOCKS_MIN} blocks need {memory_min}; use fewer segments or more memory"
     )]
     TooSmall {
         key_buffer_size: u64,

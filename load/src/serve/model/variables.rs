@@ -278,7 +278,7 @@ impl KnownVariable {
                 Ok(number) if (least..=most).contains(&number) => {
                     Ok((number / self.step() * self.step()).to_string())
                 }
-                Ok(_) if most == 0 => Err(wrong(self.name, value, "0, since it has no such cache")),
+                Ok(_) if most == 0 => Err(wrong(self.name, value, "0: there is no such cache")),
                 Ok(_) if most == u64::MAX => {
                     Err(wrong(self.name, value, &format!("{least} or more")))
                 }
@@ -317,7 +317,8 @@ fn read_only(known: &KnownVariable) -> Refusal {
 /// The server's own message, and the values that this one takes.
 pub fn wrong(name: &str, value: &str, takes: &str) -> Refusal {
     let words = format!(
-        "Variable '{name}' can't be set to the value of '{value}': contend's model server takes {takes}"
+        "Variable '{name}' can't be set to the value of '{value}': contend's model server accepts \
+         {takes}"
     );
     Refusal::new(1231, b"42000", words)
 }
@@ -340,7 +341,7 @@ pub fn no_memory(bytes: u64) -> Refusal {
 
 /// Key-cache sizes that are impossible.
 pub fn impossible(error: &sizes::SegmentsError) -> Refusal {
-    let words = format!("contend's model server cannot have that: {error}");
+    let words = format!("contend's model server cannot do that: {error}");
     Refusal::new(1231, b"42000", words)
 }
 

@@ -102,7 +102,7 @@ fn kept(
     };
     made().map_err(|error| Failure {
         hint: Some(format!(
-            "--rows-in: name a folder with room for {} MB, or memory",
+            "--rows-in: use a folder with {} MB of free space, or memory",
             bytes.div_ceil(1_000_000)
         )),
         ..Failure::plain(format!("{}: {error}", path.display()))

@@ -111,7 +111,7 @@ impl Model {
             (PagesFrom::Read, Some(folder)) => Some(index_file(folder, &index)?),
             (PagesFrom::Read, None) => {
                 return Err(Failure {
-                    hint: Some("--rows-in FOLDER names where the files are to be".to_owned()),
+                    hint: Some("set --rows-in FOLDER".to_owned()),
                     ..Failure::plain("knob miss=read: pages are read from a file of the index")
                 });
             }

@@ -36,7 +36,7 @@ impl Broken {
         let hung_up = |why: &str| Failure {
             hint: failure::hint(LOST).map(str::to_owned),
             code: Some(LOST),
-            ..Failure::plain(format!("the server at {address} hung up{why}"))
+            ..Failure::plain(format!("the server at {address} disconnected{why}"))
         };
         match self {
             Self::Unreachable(error) => failure::of_connect(address, &error),

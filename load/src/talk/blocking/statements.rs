@@ -255,7 +255,7 @@ impl ControlConnection {
 
     fn wants_no_file(&self) -> Failure {
         Failure::plain(format!(
-            "talking to {}: it asks for a local file",
+            "server at {}: it requests a local file",
             self.link.address()
         ))
     }

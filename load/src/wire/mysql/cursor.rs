@@ -82,7 +82,7 @@ impl<'p> Cursor<'p> {
             0xfd => Ok(u64::from(self.u24(what)?)),
             0xfe => self.u64(what),
             _ => Err(WireError::theirs(format!(
-                "the {what} is no length-encoded number"
+                "the {what} is not a length-encoded number"
             ))),
         }
     }

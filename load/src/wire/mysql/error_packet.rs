@@ -24,7 +24,7 @@ impl ServerError {
     pub fn read(&mut self, payload: &[u8]) -> Result<(), WireError> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("error packet")? != 0xff {
-            return Err(WireError::theirs("an error packet that begins otherwise"));
+            return Err(WireError::theirs("an error packet of an unknown kind"));
         }
         let code = cursor.u16("error code")?;
         let mut sqlstate = *b"HY000";

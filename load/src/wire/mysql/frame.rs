@@ -20,7 +20,7 @@ pub(crate) fn header(bytes: [u8; HEADER_BYTES]) -> (usize, u8) {
 
 pub(crate) fn wrong_sequence(got: u8, wanted: u8) -> WireError {
     WireError::theirs(format!(
-        "a frame has sequence number {got} where {wanted} is due"
+        "a frame has sequence number {got} instead of {wanted}"
     ))
 }
 

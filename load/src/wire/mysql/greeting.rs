@@ -29,13 +29,13 @@ impl Greeting {
             0xff => return Err(WireError::Refused(ServerError::parse(payload)?)),
             other => {
                 return Err(WireError::theirs(format!(
-                    "it greets with protocol version {other}; a MySQL or MariaDB server has 10"
+                    "its protocol version is {other}; that of a MySQL or MariaDB server is 10"
                 )));
             }
         }
         let version = String::from_utf8_lossy(cursor.until_nul("server version")?).into_owned();
         if version.len() > VERSION_MAX {
-            return Err(WireError::theirs("a server version of unlikely length"));
+            return Err(WireError::theirs("a server version that is too long"));
         }
         let connection_id = cursor.u32("connection id")?;
         let mut nonce = cursor.bytes(8, "nonce")?.to_vec();

@@ -208,7 +208,7 @@ impl Handshake {
         };
         if !self.capabilities.has(asked) {
             return Err(WireError::ours(format!(
-                "the server offers no {name} compression; set another one, or none"
+                "the server offers no {name} compression; set a different one, or none"
             )));
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Handshake {
         let offered = greeting.capabilities.has(Capabilities::SSL);
         match (tls.is_required, offered) {
             (true, false) => Err(WireError::ours(
-                "the server offers no TLS; turn it on there, or set tls.mode to disabled",
+                "the server offers no TLS; enable it there, or set tls.mode to disabled",
             )),
             (true, true) => Ok(Some(Arc::clone(tls))),
             // No third party can listen on a Unix socket, so preferring TLS does not mean it there.

@@ -98,7 +98,7 @@ impl Login {
             return Ok(());
         }
         Err(WireError::theirs(
-            "it speaks on where it should wait for us",
+            "it sent data instead of waiting for the client",
         ))
     }
 }

@@ -26,9 +26,9 @@
 //! answer.expect(ReplyForm::Results);
 //! command::query(&mut to_send, b"SELECT 1");
 //! write(&to_send);
-//! // 3. Feed the bytes that arrive. All connections of a worker share one read buffer. Of a
-//! //    packet that is not complete, at most `TAIL_MAX` bytes are kept for this connection; the
-//! //    next read is put behind them.
+//! // 3. Feed the bytes that arrive. All connections of a worker share one read buffer. At
+//! //    most `TAIL_MAX` bytes of an incomplete packet are kept for this connection; the next
+//! //    read is appended to them.
 //! let mut tail = 0;
 //! loop {
 //!     let filled = tail + read(&mut buffer[tail..]);

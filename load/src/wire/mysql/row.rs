@@ -53,7 +53,7 @@ impl<'c, 'p> BinaryRow<'c, 'p> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("row")? != 0 {
             return Err(WireError::theirs(
-                "a row of the binary protocol that begins otherwise",
+                "a row of the binary protocol of an unknown kind",
             ));
         }
         let nulls = cursor.bytes((columns.len() + BITS_BEFORE).div_ceil(8), "NULL bitmap")?;

@@ -120,7 +120,7 @@ impl ResultRows {
                 AnswerPacket::ResultSet { metadata, .. } => match &mut self.form {
                     RowForm::Binary(_) if !metadata => {
                         return Err(WireError::ours(
-                            "the answer has no definitions of its columns: leave cache_metadata out",
+                            "the answer has no column definitions; remove cache_metadata",
                         ));
                     }
                     RowForm::Binary(columns) => columns.clear(),

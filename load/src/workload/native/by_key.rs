@@ -196,7 +196,7 @@ impl<K: Kind> KeySession<K> {
             NextStep::Ask(ask) => self.ask(ask, out),
             NextStep::End(end) => Step::EventEnd(self.ending(end)),
             NextStep::Broken(what) => Step::Fail(Box::new(Failure::plain(format!(
-                "the tables are not as the workload needs them: there is no {what}"
+                "the tables do not match the workload: there is no {what}"
             )))),
         }
     }

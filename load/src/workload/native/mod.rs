@@ -457,7 +457,7 @@ impl<K: Kind> Workload for Native<K> {
 
     fn one_at_a_time(&self) -> Option<&'static str> {
         if !self.kind.asks_once() {
-            return Some("its events are several statements, and those of two events would mix");
+            return Some("its events have several statements, and those of two events would mix");
         }
         let is_one = |query: &AskedRequest| query.is_one_request();
         if !self.queries.iter().all(is_one) {
@@ -466,7 +466,7 @@ impl<K: Kind> Workload for Native<K> {
         let keeps_state = |query: &AskedRequest| query.only_touches_rows();
         (!self.queries.iter().all(keeps_state)).then_some(
             "a statement that does not begin with SELECT, INSERT, UPDATE, DELETE, REPLACE or WITH \
-             may change what the next one finds (BEGIN, SET, CALL and the like)",
+             may change the state for the next one (BEGIN, SET, CALL and the like)",
         )
     }
 

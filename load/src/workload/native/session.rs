@@ -184,8 +184,8 @@ impl<K: Kind> NativeSession<K> {
     fn row_missing(&self, what: &str) -> Step {
         let query = self.queries.get(self.last);
         Step::Fail(Box::new(Failure {
-            message: format!("the tables are not as the workload needs them: there is no {what}"),
-            hint: Some("load the tables anew".to_owned()),
+            message: format!("the tables do not match the workload: there is no {what}"),
+            hint: Some("reload the tables".to_owned()),
             code: None,
             sqlstate: None,
             statement: query.map(|query| query.statement.sql().to_owned()),
@@ -269,7 +269,7 @@ impl<K: Kind> NativeSession<K> {
         {
             return self.failed(
                 "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
-                Some("MariaDB has it; other servers have to be asked in another way."),
+                Some("MariaDB has it; use a different workload for other servers."),
             );
         }
         self.set_up(0, out)

@@ -1,4 +1,4 @@
-//! Statements of one's own: a script of weighted events with typed placeholders.
+//! Your own statements: a script of weighted events with typed placeholders.
 
 mod parse;
 mod placeholder;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// Statements with placeholders, in the grammar of the page on the sql workload.
+    /// Statements with placeholders; docs/reference/sql-workload.md has the grammar.
     text: String,
-    /// Percent of all events that the events of a name have, by that name. The others share the
-    /// rest by their weights.
+    /// Share of an event in all events, in percent, by its name. The others share the rest by their
+    /// weights.
     #[serde(default)]
     shares: BTreeMap<String, u32>,
 }
@@ -81,7 +81,7 @@ impl Sql {
         if let Some(name) = shares.keys().find(|name| self.place_of(name).is_none()) {
             let names: Vec<&str> = self.events.iter().map(|e| e.name.as_str()).collect();
             return Err(format!(
-                "workload.shares: no event is named \"{name}\"; there are {}",
+                "workload.shares: unknown event \"{name}\"; the events are {}",
                 names.join(", ")
             ));
         }
@@ -90,8 +90,8 @@ impl Sql {
         let weight: u64 = others.map(|event| event.weight).sum();
         if taken > 100 || (weight == 0 && taken < 100) {
             let why = match weight {
-                0 => "there are no other events for the rest",
-                _ => "there are only 100",
+                0 => "no events are left for the rest",
+                _ => "the limit is 100",
             };
             return Err(format!(
                 "workload.shares: together they are {taken} percent, and {why}"
@@ -277,11 +277,11 @@ mod tests {
     #[test]
     fn shares_that_cannot_be_are_refused() {
         let said = |shares: &[(&str, u32)]| with(shares).unwrap_err();
-        assert!(said(&[("moves", 5)]).contains("no event is named \"moves\""));
+        assert!(said(&[("moves", 5)]).contains("unknown event \"moves\""));
         assert!(said(&[("move", 101)]).contains("together they are 101 percent"));
         assert!(said(&[("move", 60), ("read", 50)]).contains("together they are 110 percent"));
         let each = [("move", 30), ("read", 30), ("other", 30)];
-        assert!(said(&each).contains("no other events"));
+        assert!(said(&each).contains("no events are left"));
         let whole = [("move", 30), ("read", 30), ("other", 40)];
         assert!(with(&whole).is_ok());
     }

@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
                 has_headers = true;
                 let (name, weight) = parser.header()?;
                 if events.iter().any(|event| event.name == name) {
-                    return Err(start.error(format!("there is an event {name:?} already")));
+                    return Err(start.error(format!("event {name:?} exists already")));
                 }
                 names.clear();
                 events.push(EventText {
@@ -238,7 +238,7 @@ impl<'t> Parser<'t> {
             self.take_while(is_space);
             let start = self.place();
             if self.peek() == Some('=') {
-                return Err(start.error("a weight has no =; say `weight 3`"));
+                return Err(start.error("write a weight without =, such as `weight 3`"));
             }
             let digits = self.take_while(|c| c.is_ascii_digit());
             weight = digits
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
                 })?;
             self.take_while(is_space);
         } else if !word.is_empty() {
-            return Err(start.error(format!("{word:?} is not understood here; say `weight 3`")));
+            return Err(start.error(format!("unknown word {word:?}; use `weight 3`")));
         }
         match self.peek() {
             None | Some('\n' | '\r') => Ok((name.to_owned(), weight)),
@@ -346,7 +346,7 @@ impl<'t> Parser<'t> {
         let start = self.place();
         let name = self.take_while(is_name);
         if name.is_empty() {
-            return Err(start.error("a placeholder begins with a name: {id:uniform(1, 100)}"));
+            return Err(start.error("placeholder without a name; write {id:uniform(1, 100)}"));
         }
         self.take_while(char::is_whitespace);
         let place = if self.eat(':') {
@@ -354,7 +354,7 @@ impl<'t> Parser<'t> {
             let source = self.source()?;
             if names.contains_key(name) {
                 return Err(start.error(format!(
-                    "{{{name}}} says twice what it is; use {{{name}}} alone from the second time on"
+                    "{{{name}}} is defined twice; use {{{name}}} alone from the second time on"
                 )));
             }
             names.insert(name.to_owned(), sources.len());
@@ -363,14 +363,14 @@ impl<'t> Parser<'t> {
         } else {
             *names.get(name).ok_or_else(|| {
                 start.error(format!(
-                    "{{{name}}} does not say what it is; the first time write for example \
+                    "{{{name}}} is not defined; the first time write for example \
                      {{{name}:uniform(1, 100)}}"
                 ))
             })?
         };
         self.take_while(char::is_whitespace);
         if !self.eat('}') {
-            return Err(self.place().error("the placeholder ends here with a }"));
+            return Err(self.place().error("a } must end the placeholder here"));
         }
         Ok(place)
     }
@@ -383,7 +383,7 @@ impl<'t> Parser<'t> {
         if !self.eat('(') {
             return Err(self
                 .place()
-                .error("the type's arguments come here, in parentheses"));
+                .error("the type's arguments must follow here, in parentheses"));
         }
         let mut arguments = Vec::new();
         self.take_while(char::is_whitespace);
@@ -396,7 +396,7 @@ impl<'t> Parser<'t> {
                     break;
                 }
                 if !self.eat(',') {
-                    return Err(self.place().error("a comma or a ) comes here"));
+                    return Err(self.place().error("a comma or a ) must follow here"));
                 }
             }
         }
@@ -418,7 +418,7 @@ impl<'t> Parser<'t> {
         }
         match plain.parse::<f64>() {
             Ok(real) if real.is_finite() && !plain.is_empty() => Ok(Argument::Real(real)),
-            _ => Err(start.error("a number, or text in single quotes, comes here")),
+            _ => Err(start.error("a number, or text in single quotes, must follow here")),
         }
     }
 }

@@ -68,7 +68,7 @@ impl Source {
         let Some((_, usage)) = TYPES.iter().find(|(name, _)| *name == kind) else {
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             return Err(format!(
-                "{kind:?} is no type; there are {}",
+                "unknown type {kind:?}; the types are {}",
                 names.join(", ")
             ));
         };
@@ -77,20 +77,20 @@ impl Source {
             ("pareto", _, [Int(low), Int(high), Real(h)]) if *h > 0.0 && *h < 1.0 => {
                 int(*low, *high, Distribution::Pareto { h: *h })
             }
-            ("pareto", _, [_, _, _]) => Err("the third argument lies between 0 and 1".to_owned()),
+            ("pareto", _, [_, _, _]) => Err("the third argument must be in 0 to 1".to_owned()),
             ("zipfian", _, [Int(low), Int(high), exponent]) => match number(exponent) {
                 Some(exp) if (0.0..=ZIPFIAN_EXP_MAX).contains(&exp) => {
                     int(*low, *high, Distribution::Zipfian { exp })
                 }
                 _ => Err(format!(
-                    "the third argument lies between 0 and {ZIPFIAN_EXP_MAX}"
+                    "the third argument must be in 0 to {ZIPFIAN_EXP_MAX}"
                 )),
             },
             ("double", _, [low, high]) => match (number(low), number(high)) {
                 (Some(low), Some(high)) if low > high => Err(format!("{low} is above {high}")),
                 // The width is what a draw is a share of.
                 (Some(low), Some(high)) if !(high - low).is_finite() => Err(format!(
-                    "from {low:e} to {high:e} is more than a double can span"
+                    "{low:e} to {high:e} is too wide a range for a double"
                 )),
                 (Some(low), Some(high)) => Ok(Self::Double { low, high }),
                 _ => Err(format!("write {usage}")),

@@ -14,8 +14,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// Warehouses that the tables have; remote lines and payments go to all of them. Absent: as
-    /// many as were loaded.
+    /// Warehouses in the tables; remote lines and payments use all of them. Absent: as many as were
+    /// loaded.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub warehouses: Option<u32>,
@@ -23,64 +23,64 @@ pub struct Keys {
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub first_warehouse: u32,
-    /// The last home warehouse of this run's terminals. Absent: the last there is. Several load
-    /// generators share the warehouses so.
+    /// The last home warehouse of this run's terminals, so that several load generators can share
+    /// the warehouses. Absent: the last one in the tables.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub last_warehouse: Option<u32>,
-    /// How a transaction asks, each way as the one before and more.
+    /// How a transaction accesses its rows.
     #[serde(default)]
     pub ask: Ask,
     /// Where the next transaction comes from.
     #[serde(default)]
     pub mix: Mix,
-    /// How often each transaction comes; only if mix is "weights".
+    /// Frequency of each transaction; only if mix is "weights".
     #[serde(default)]
     pub mix_weights: Weights,
-    /// When a delivery is done.
+    /// When a delivery is executed.
     #[serde(default)]
     pub deliveries: Delivery,
-    /// Keying and think times, in percent of the specification's; 0: none, and the new orders a
-    /// minute are no tpmC.
+    /// Keying and think times, in percent of the specification's; 0: none, and then new orders per
+    /// minute are not tpmC.
     #[serde(default = "number::<0>")]
     #[schemars(range(min = 0, max = 1000))]
     pub waits_percent: u32,
-    /// Order lines that another warehouse supplies, in percent.
+    /// Order lines supplied by a different warehouse, in percent.
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 0, max = 100))]
     pub remote_lines_percent: u32,
-    /// Payments of another warehouse's customer, in percent.
+    /// Payments by a customer of a different warehouse, in percent.
     #[serde(default = "number::<15>")]
     #[schemars(range(min = 0, max = 100))]
     pub remote_payments_percent: u32,
-    /// New orders that name an item that is not there, and are rolled back, in percent.
+    /// New orders with an item that does not exist, which are rolled back, in percent.
     #[serde(default = "number::<1>")]
     #[schemars(range(min = 0, max = 100))]
     pub rollbacks_percent: u32,
-    /// The constant C with which last names were made, for tables that contend did not load. It
-    /// then looks at no table before the load; needs warehouses. Absent: as contend_tpcc says.
+    /// The constant C with which last names were made, for tables that contend did not load. No
+    /// table is then read before the load; needs warehouses. Absent: the value in contend_tpcc.
     #[serde(default)]
     #[schemars(range(min = 0, max = 255))]
     pub c_load: Option<u32>,
 }
 
-/// How a transaction asks for what it wants.
+/// How a transaction accesses its rows.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// A statement for each row.
+    /// One statement per row.
     #[default]
     Each,
-    /// The items, and the stock, of all lines of an order by one IN.
+    /// Like "each", but one IN each for the items and the stock of all lines of an order.
     In,
-    /// And all lines of an order by one INSERT.
+    /// Like "in", and one INSERT for all lines of an order.
     MultiRow,
-    /// And no row is read before it is updated: UPDATE … LAST_INSERT_ID(…), and DELETE …
-    /// RETURNING, which only MariaDB has.
+    /// Like "multi_row", and no row is read before it is updated: UPDATE … LAST_INSERT_ID(…), and
+    /// DELETE … RETURNING, which only MariaDB has.
     NoRead,
-    /// One CALL of a stored procedure, which asks as "each" does.
+    /// One CALL of a stored procedure, which works like "each".
     Procedure,
 }
 
@@ -91,11 +91,11 @@ pub enum Mix {
     /// Each terminal has 23 cards: 10 new orders, 10 payments, one of each of the others.
     #[default]
     Deck,
-    /// By chance, in proportion to weights.
+    /// At random, in proportion to weights.
     Weights,
 }
 
-/// How often each transaction comes.
+/// Frequency of each transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
@@ -105,13 +105,13 @@ pub struct Weights {
     /// Payments.
     #[serde(default = "number::<43>")]
     pub payment: u32,
-    /// Questions after a customer's last order.
+    /// Queries of a customer's last order.
     #[serde(default = "number::<4>")]
     pub order_status: u32,
     /// Deliveries.
     #[serde(default = "number::<4>")]
     pub delivery: u32,
-    /// Questions after the stock.
+    /// Queries of the stock.
     #[serde(default = "number::<4>")]
     pub stock_level: u32,
 }
@@ -141,15 +141,15 @@ impl Weights {
     }
 }
 
-/// When a delivery is done.
+/// When a delivery is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// At once, the ten districts in one transaction.
+    /// Immediately, the ten districts in one transaction.
     #[default]
     AtOnce,
-    /// It is queued at once and done on the terminal's connection while its user thinks: an event
-    /// of its own, deferred_delivery, whose time runs from the queueing.
+    /// Later: it is queued immediately and executed on the terminal's connection during think time,
+    /// as an event of its own, deferred_delivery, timed from the queueing.
     Deferred,
 }
 
@@ -163,19 +163,19 @@ impl told::Keys for Keys {
         let last = self.last_warehouse.unwrap_or(all);
         if last > all {
             return Err(format!(
-                "workload.last_warehouse: {last} is not among the {all} of workload.warehouses"
+                "workload.last_warehouse: {last} is above workload.warehouses, {all}"
             ));
         }
         if self.first_warehouse > last {
             return Err(format!(
-                "workload.first_warehouse: {} is behind the last, {last}",
+                "workload.first_warehouse: {} is above the last one, {last}",
                 self.first_warehouse
             ));
         }
         if self.c_load.is_some() && self.warehouses.is_none() {
             return Err(
-                "workload.c_load: no table says then how many warehouses there are; add \
-                 workload.warehouses"
+                "workload.c_load: it needs workload.warehouses, because no table is read for it; \
+                 add it"
                     .to_owned(),
             );
         }
@@ -186,12 +186,11 @@ impl told::Keys for Keys {
                 .iter()
                 .all(|weight| *weight == 0)
         {
-            return Err("workload.mix_weights: all are 0, so nothing would be asked".to_owned());
+            return Err("workload.mix_weights: all are 0; raise one".to_owned());
         }
         if self.mix == Mix::Deck && self.mix_weights != Weights::default() {
             return Err(
-                "workload.mix_weights: they count for nothing beside a deck; add mix = \"weights\""
-                    .to_owned(),
+                "workload.mix_weights: a deck ignores them; add mix = \"weights\"".to_owned(),
             );
         }
         Ok(())
@@ -212,15 +211,15 @@ impl Told for Keys {
         let errors = &load.errors;
         if errors.ignore_all || !errors.ignore.is_empty() {
             return Err(
-                "load.errors.ignore: a transaction of TPC-C cannot pass over an error; put its \
-                 code into load.errors.retry, or leave it out"
+                "load.errors.ignore: a transaction of TPC-C cannot ignore an error; move its code \
+                 to load.errors.retry, or remove it"
                     .to_owned(),
             );
         }
         if self.waits_percent > 0 && matches!(load.arrival, Arrival::Open { .. }) {
             return Err(
-                "workload.waits_percent: under an open loop the schedule says when an event \
-                 begins, and nobody thinks; leave one of them out"
+                "workload.waits_percent: in an open loop the schedule sets the start of events; \
+                 remove waits_percent or the open loop"
                     .to_owned(),
             );
         }

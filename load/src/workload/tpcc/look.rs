@@ -19,10 +19,9 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
     let told = server.rows("SELECT name, value FROM contend_tpcc");
     let told = told.map_err(|failure| match failure.code {
         Some(NO_TABLE) => Failure::with_hint(
-            "the database has no tables of TPC-C that contend has loaded: there is no table \
-             contend_tpcc",
-            "load them with contend-load fill, or name the database that has them; for the tables \
-             of another kit say workload.c_load and workload.warehouses",
+            "the database has no TPC-C tables loaded by contend: there is no table contend_tpcc",
+            "load them with contend-load fill, or correct the database; for tables of a different \
+             kit set workload.c_load and workload.warehouses",
         ),
         _ => failure,
     })?;
@@ -36,7 +35,7 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
     let state = told.get("state").map_or("unknown", String::as_str);
     if state != "complete" {
         return Err(Failure::with_hint(
-            format!("the tables of TPC-C are half loaded: contend_tpcc says state {state}"),
+            format!("the TPC-C tables are half loaded: contend_tpcc has state {state}"),
             "run contend-load fill again: it resumes",
         ));
     }
@@ -53,9 +52,9 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         size("items", ITEMS),
     ) else {
         return Err(Failure::with_hint(
-            "contend_tpcc does not say how many warehouses, customers and items there are, or how \
-             last names were made",
-            "load the tables anew with contend-load fill",
+            "contend_tpcc lacks the number of warehouses, customers or items, or the constant of \
+             last names",
+            "reload the tables with contend-load fill",
         ));
     };
     let found = server.rows("SELECT COUNT(*), MIN(w_id), MAX(w_id) FROM warehouse")?;
@@ -67,10 +66,10 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
     if found.first().map(Vec::as_slice) != Some(&expected) {
         return Err(Failure::with_hint(
             format!(
-                "contend_tpcc says that warehouses {first} to {last} were loaded, and the table \
-                 warehouse has others"
+                "contend_tpcc has warehouses {first} to {last}, but the table warehouse has \
+                 different ones"
             ),
-            "load the tables anew with contend-load fill",
+            "reload the tables with contend-load fill",
         ));
     }
     let wanted = u64::from(keys.last_warehouse.unwrap_or(1))
@@ -78,8 +77,8 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
         .max(keys.first_warehouse.into());
     if wanted > loaded {
         return Err(Failure::with_hint(
-            format!("warehouse {wanted} is asked for, and the tables have {loaded}"),
-            "load more of them, or ask for fewer: workload.warehouses, last_warehouse",
+            format!("the run needs warehouse {wanted}, but the tables have {loaded}"),
+            "load more of them, or use fewer: workload.warehouses, last_warehouse",
         ));
     }
     let warehouses = keys.warehouses.map_or(loaded, u64::from);
@@ -96,8 +95,8 @@ pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Fail
 /// The servers of a run have different data, which cannot be asked alike.
 pub fn other_data() -> Failure {
     Failure::with_hint(
-        "it has other data of TPC-C than the servers before it",
-        "load all of them with the same warehouses and seed",
+        "its TPC-C data differs from that of the servers before it",
+        "load all servers with the same warehouses and seed",
     )
 }
 
@@ -108,7 +107,7 @@ pub fn refuse_no_read(server: &dyn LookedAtServer) -> Result<(), Failure> {
         Flavour::MariaDb => Ok(()),
         _ => Err(Failure::with_hint(
             "workload.ask \"no_read\" needs DELETE … RETURNING, which only MariaDB has",
-            "choose another way to ask: each, in, multi_row, procedure",
+            "use a different one: each, in, multi_row, procedure",
         )),
     }
 }

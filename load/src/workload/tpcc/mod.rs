@@ -1,8 +1,8 @@
 //! The transactions of TPC-C (revision 5.11), every row effect of them.
 //!
-//! A session is a terminal. All that a user types in is drawn when an event begins, from the
-//! event's own stream, in an order that does not depend on the way of asking. So the same seed
-//! leaves the same rows in each way, and a transaction that is begun again asks the same.
+//! A session is a terminal. A user's whole input is drawn when an event begins, from the event's
+//! own stream, in an order that does not depend on `ask`. So the same seed leaves the same rows
+//! with each `ask`, and a repeated transaction has the same input.
 
 mod book;
 mod deck;

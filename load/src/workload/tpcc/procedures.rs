@@ -41,7 +41,7 @@ pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
     if let Some(name) = PROCEDURES.iter().map(|(name, ..)| *name).find(theirs) {
         return Err(Failure::with_hint(
             format!("the database has a procedure {name} that contend-load did not make"),
-            "nothing was touched; rename that one, or take another database",
+            "nothing was changed; rename that one, or use a different database",
         ));
     }
     for (name, parameters, body) in PROCEDURES {

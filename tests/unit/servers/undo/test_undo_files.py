@@ -247,17 +247,17 @@ def test_restore_host(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert main(["restore", "host"]) == 0
-    assert capsys.readouterr().out == f"nothing is to be put back on {this_host()}.\n"
+    assert capsys.readouterr().out == f"nothing to revert on {this_host()}.\n"
     with Journal.open(default_folder(), this_host()) as journal:
         change_file(journal, vm / "swappiness", "1")
     with Journal.open(default_folder(), "host another") as journal:
         change_file(journal, vm / "dirty_ratio", "1")
     assert main(["restore", "host", "--dry-run"]) == 0
-    expected = f"would be put back: {vm}/swappiness (was 60), on {this_host()}\n"
+    expected = f"would be reverted: {vm}/swappiness (was 60), on {this_host()}\n"
     assert capsys.readouterr().out == expected
     assert main(["restore"]) == 0
     said = capsys.readouterr()
-    assert said.out == f"put back on {this_host()}: {vm}/swappiness = 60\n"
-    assert "restore it there" in said.err
+    assert said.out == f"reverted on {this_host()}: {vm}/swappiness = 60\n"
+    assert "host another" in said.err and "restore" in said.err
     assert (vm / "dirty_ratio").read_text() == "1"
     assert len(journals_in(default_folder())) == 1

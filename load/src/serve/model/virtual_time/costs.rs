@@ -70,7 +70,7 @@ impl HostCosts {
     pub fn check(&self) -> Result<(), String> {
         check_times("host", self)?;
         if self.slice_ns < 1_000.0 {
-            return Err("host.slice_ns: give 1000 or more".to_owned());
+            return Err("host.slice_ns: use 1000 or more".to_owned());
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ pub fn check_times(of: &str, costs: &impl Serialize) -> Result<(), String> {
             && !(0.0..=TIME_NS_MAX).contains(&ns)
         {
             return Err(format!(
-                "{of}.{name}: {ns} is no time: give nanoseconds, from 0 to 3.6e12 (an hour)"
+                "{of}.{name}: {ns} is not a time; use nanoseconds, 0 to 3.6e12 (an hour)"
             ));
         }
     }

@@ -48,12 +48,12 @@ impl VirtualRun {
         self.host.check()?;
         self.demands.check()?;
         if !(1..=CPUS_MAX as u32).contains(&self.cpus) {
-            return Err(format!("{} CPUs: give 1 to {CPUS_MAX}", self.cpus));
+            return Err(format!("{} CPUs: use 1 to {CPUS_MAX}", self.cpus));
         }
         if !(1..=CONNECTIONS_MAX).contains(&self.connections) {
             let connections = self.connections;
             return Err(format!(
-                "{connections} connections: give 1 to {CONNECTIONS_MAX}"
+                "{connections} connections: use 1 to {CONNECTIONS_MAX}"
             ));
         }
         self.key_cache
@@ -66,12 +66,11 @@ impl VirtualRun {
     fn pages(&self) -> Result<u32, String> {
         let (tables, rows) = (self.descriptors.len(), self.rows);
         if tables == 0 {
-            return Err("no table: give a descriptor".to_owned());
+            return Err("no table; add a descriptor".to_owned());
         }
         let pages = Index::new(rows).pages() as usize * tables;
-        u32::try_from(pages).map_err(|_| {
-            format!("{tables} tables of {rows} rows have more pages than have numbers")
-        })
+        u32::try_from(pages)
+            .map_err(|_| format!("{tables} tables of {rows} rows have too many pages to number"))
     }
 
     /// Runs it. `record` gets each response time of the measured part, in picoseconds.

@@ -321,7 +321,7 @@ impl AnswerReader {
             0xfb => {
                 if !self.capabilities.has(Capabilities::LOCAL_FILES) {
                     return Err(WireError::theirs(
-                        "it asks for a local file, which we did not offer",
+                        "it requests a local file, which was not offered",
                     ));
                 }
                 self.phase = Phase::Infile;
@@ -354,7 +354,7 @@ impl AnswerReader {
     fn first_of_a_prepare(&mut self, head: &[u8]) -> Result<Meaning, WireError> {
         let mut cursor = Cursor::new(head);
         if cursor.u8("prepare answer")? != 0 {
-            return Err(WireError::theirs("a prepare answer that begins otherwise"));
+            return Err(WireError::theirs("a prepare answer of an unknown kind"));
         }
         let id = cursor.u32("statement id")?;
         let columns = cursor.u16("column count")?;
@@ -465,7 +465,7 @@ fn pass_whole(bytes: &[u8], sequence: u8, count: u64, special: u8) -> (u64, &[u8
 fn eof(head: &[u8], length: usize) -> Result<(u16, u16), WireError> {
     let mut cursor = Cursor::new(head);
     if length >= 9 || cursor.u8("EOF packet")? != 0xfe {
-        return Err(WireError::theirs("an EOF packet was due, another one came"));
+        return Err(WireError::theirs("a different packet instead of EOF"));
     }
     Ok((cursor.u16("warning count")?, cursor.u16("status flags")?))
 }

@@ -56,14 +56,14 @@ impl Plugin for CachingSha2 {
                     Ok(Some(vec![WANT_KEY]))
                 }
                 ServerKey::Unknown | ServerKey::Known(_) => Err(WireError::ours(
-                    "the server asks for the password itself, and nobody vouches for the way to \
-                     it; name its RSA key (server_public_key_path) without TLS, believe the one that it sends \
-                     (get_server_public_key), use TLS that verifies the identity (verify_identity \
-                     and a CA), or use its Unix socket",
+                    "the server asks for the password itself, over a connection that is not \
+                     verified; name its RSA key (server_public_key_path) without TLS, accept the \
+                     one that it sends (get_server_public_key), use TLS that verifies the \
+                     identity (verify_identity and a CA), or use its Unix socket",
                 )),
             },
             _ => Err(WireError::theirs(
-                "caching_sha2_password says what it never should",
+                "unexpected message of caching_sha2_password",
             )),
         }
     }
@@ -95,7 +95,7 @@ mod tests {
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();
         assert_eq!(plugin.more(open, &[FAST_AUTH_OK]).unwrap(), None);
         let refused = plugin.more(open, &[FULL_AUTH]);
-        assert!(matches!(refused, Err(WireError::Ours(what)) if what.contains("vouches")));
+        assert!(matches!(refused, Err(WireError::Ours(what)) if what.contains("not verified")));
         for (server_key, says_key) in [
             (ServerKey::AsSent, true),
             (ServerKey::Known(b"no key".to_vec()), false),

@@ -11,9 +11,9 @@ impl Plugin for Clear {
     fn answer(&mut self, secret: Secret<'_>, _nonce: &[u8]) -> Result<Vec<u8>, WireError> {
         if !secret.secure && !secret.consent.clear_text && !secret.password.is_empty() {
             return Err(WireError::ours(
-                "the server asks for the password in clear text, and nobody vouches for the way to \
-                 it; use its Unix socket, or TLS that verifies the identity (verify_identity and a \
-                 CA); enable_cleartext_plugin sends it all the same",
+                "the server asks for the password in clear text, over a connection that is not \
+                 verified; use its Unix socket, or TLS that verifies the identity \
+                 (verify_identity and a CA); enable_cleartext_plugin sends it anyway",
             ));
         }
         Ok([secret.password, b"\0"].concat())

@@ -68,7 +68,7 @@ pub(crate) trait Plugin: Send {
     /// The server wants more, or sends something; none: nothing is to be sent.
     fn more(&mut self, _secret: Secret<'_>, _data: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         Err(WireError::theirs(
-            "its login plugin asks for more than this plugin can give",
+            "its login plugin asks for more than this plugin supports",
         ))
     }
 }

@@ -41,7 +41,7 @@ impl Plugin for Parsec {
             return Err(WireError::theirs("a parsec salt of an unknown kind"));
         };
         if salt.len() < SALT_MIN_BYTES || self.nonce.is_empty() {
-            return Err(WireError::theirs("a parsec salt that is none"));
+            return Err(WireError::theirs("an invalid parsec salt"));
         }
         let rounds = NonZeroU32::MIN.saturating_add((1024 << strength) - 1);
         let mut seed = [0; 32];
@@ -53,9 +53,9 @@ impl Plugin for Parsec {
             &mut seed,
         );
         let mut ours = [0; NONCE_BYTES];
-        OsRng
-            .try_fill_bytes(&mut ours)
-            .map_err(|why| WireError::ours(format!("the system gives no random numbers: {why}")))?;
+        OsRng.try_fill_bytes(&mut ours).map_err(|why| {
+            WireError::ours(format!("the system provides no random numbers: {why}"))
+        })?;
         let signature = SigningKey::from_bytes(&seed).sign(&[&self.nonce[..], &ours].concat());
         Ok(Some([&ours[..], &signature.to_bytes()].concat()))
     }

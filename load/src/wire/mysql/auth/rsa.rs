@@ -17,7 +17,7 @@ const PADDING_BYTES: usize = 42;
 /// the server: see [`super::ServerKey`].
 pub(super) fn encrypt(password: &[u8], nonce: &[u8], key_pem: &[u8]) -> Result<Vec<u8>, WireError> {
     let pem = std::str::from_utf8(key_pem)
-        .map_err(|_| WireError::theirs("its RSA key is no PEM text"))?;
+        .map_err(|_| WireError::theirs("its RSA key is not PEM text"))?;
     // The crate refuses keys of more than 4096 bits, which take far too long.
     let key = RsaPublicKey::from_public_key_pem(pem)
         .map_err(|why| WireError::theirs(format!("its RSA key cannot be read: {why}")))?;

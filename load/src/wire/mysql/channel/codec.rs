@@ -66,7 +66,7 @@ impl Algorithm {
 }
 
 fn lie() -> WireError {
-    WireError::theirs("a compressed packet does not hold what it claims")
+    WireError::theirs("a compressed packet does not match its header")
 }
 
 fn rubbish(why: impl std::fmt::Display) -> WireError {

@@ -53,7 +53,7 @@ impl Encryption {
     /// Takes bytes from the socket and appends their plaintext.
     pub fn open(&mut self, socket: &[u8], plain: &mut Vec<u8>) -> Result<(), WireError> {
         if self.closed && !socket.is_empty() {
-            return Err(WireError::theirs("it sends after the end of TLS"));
+            return Err(WireError::theirs("it sent data after the end of TLS"));
         }
         for piece in socket.chunks(PIECE_MAX) {
             self.incoming.extend_from_slice(piece);
@@ -163,7 +163,7 @@ fn append(
     }
     out.truncate(start);
     Err(WireError::ours(
-        "TLS can encrypt no more on this connection",
+        "TLS cannot encrypt more data on this connection",
     ))
 }
 

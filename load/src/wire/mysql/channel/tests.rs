@@ -308,7 +308,7 @@ fn settings_that_cannot_work_are_ours() {
         ),
         (
             with(TlsMode::Required, None, Some(&ca.0), None, "h"),
-            "go together",
+            "one of them is missing",
         ),
         (
             with(TlsMode::Required, None, Some(&ca.0), Some(&ca.0), "h"),

@@ -76,7 +76,7 @@ impl TlsConfig {
             Ok(name) => name,
             Err(_) if names_host => {
                 return Err(WireError::ours(format!(
-                    "{host:?} is no host name that a certificate could name"
+                    "{host:?} is not a host name that a certificate can contain"
                 )));
             }
             // The name is not checked.
@@ -102,11 +102,11 @@ fn verifier(
             source,
             names_host,
         } => trust::signed_by(authorities, names_host, provider).map_err(|why| {
-            WireError::ours(format!("{source} holds no usable CA certificate: {why}"))
+            WireError::ours(format!("{source} contains no usable CA certificate: {why}"))
         }),
     }
 }
 
 fn ours(why: rustls::Error) -> WireError {
-    WireError::ours(format!("TLS cannot be set up: {why}"))
+    WireError::ours(format!("cannot set up TLS: {why}"))
 }

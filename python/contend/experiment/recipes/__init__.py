@@ -1,2 +1,0 @@
-"""Built-in experiment files: question, factors, published figures; and the scripts that
-they name. Data only."""
