@@ -238,7 +238,7 @@ def test_a_load_of_the_lab(
     finished_are_whole(theirs, rows)
     for view in data.known.views:
         query(theirs, f"SELECT * FROM mine.{view}")
-    assert "on the server already" in load(dsn(theirs.port), data, load_program).notices[0]
+    assert "already on the server" in load(dsn(theirs.port), data, load_program).notices[0]
     assert sums(theirs) == before
 
 
