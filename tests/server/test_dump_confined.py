@@ -123,7 +123,7 @@ def import_it(watched: Watched, dump: bytes, *, skip_refused: bool) -> tuple[str
         watched.made.add(loaded.database)
         return loaded.database, "left out" if loaded.left_out else "whole"
     except DumpRefused as refused:
-        return None, "beyond" if "nothing outside its database" in refused.message else "refused"
+        return None, "beyond" if "outside its database" in refused.message else "refused"
     except DumpFailed:
         return None, "failed"
     finally:

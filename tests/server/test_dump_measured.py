@@ -72,7 +72,7 @@ def test_an_import_is_measured_like_any_other_data(lab: Lab) -> None:
 
     dump.write_text(shop().replace("100),", "101),"))
     taken = lab.contend("data", "import", dump, "--server", lab.server)
-    assert (taken.returncode, "its content has changed since" in taken.stderr) == (2, True)
+    assert (taken.returncode, "the dump has changed since" in taken.stderr) == (2, True)
     assert "--replace" in taken.stderr
     replaced = lab.contend("data", "import", dump, "--server", lab.server, "--replace")
     assert replaced.returncode == 0
@@ -109,7 +109,7 @@ def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab)
     text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
     lab.file.write_text(text.replace("import:shop", "import:shopp"))
     done = lab.run()
-    assert (done.returncode, 'nothing was imported as "shopp"' in done.stderr) == (2, True)
+    assert (done.returncode, 'there is no import "shopp"' in done.stderr) == (2, True)
     assert not lab.out.exists()
 
 

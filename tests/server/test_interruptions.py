@@ -238,7 +238,7 @@ def test_a_load_of_the_lab(
     finished_are_whole(theirs, rows)
     for view in data.known.views:
         query(theirs, f"SELECT * FROM mine.{view}")
-    assert "on the server already" in load(dsn(theirs.port), data, load_program).notices[0]
+    assert "already on the server" in load(dsn(theirs.port), data, load_program).notices[0]
     assert sums(theirs) == before
 
 
@@ -278,7 +278,7 @@ def test_who_comes_while_another_loads_waits_for_it(
             child.kill()
         begun.result(timeout=ENDED_S)
         assert ended(child) == (0 if goes_on else -signal.SIGKILL)
-    said = "on the server already" if goes_on else "was broken off, so it is loaded anew"
+    said = "already on the server" if goes_on else "was interrupted, so it is loaded again"
     assert any(said in notice for notice in heard.notices)
     assert query(theirs, "SELECT COUNT(*) FROM mine.sbtest") == [(300,)]
 

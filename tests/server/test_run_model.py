@@ -124,8 +124,8 @@ def test_the_server_dies_with_the_lab(model_lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("sets", "said"),
     [
-        (["data.engine=InnoDB"], "the model server cannot have data.engine"),
-        (["workload.kind=read_write"], "the model server cannot have workload.kind"),
+        (["data.engine=InnoDB"], "the model server does not support data.engine"),
+        (["workload.kind=read_write"], "the model server does not support workload.kind"),
         (["server.options.query_cach_type=0"], 'Did you mean "query_cache_type"'),
         (["server.options.innodb_flush_log_at_trx_commit=1"], "has no option innodb_flush_log"),
         (["server.knobs.delay_ms=1"], 'Did you mean "server.knobs.delay_us"'),

@@ -119,10 +119,10 @@ def test_threads_are_placed_by_role_and_a_real_time_server_is_watched(lab: Lab) 
     ("more", "says"),
     [
         ('[place.server]\ncpus = "4000"', "this host has no CPU 4000"),
-        ('[place.server]\nclass = "fifo"', "would have all CPUs of this host"),
-        ('[place.server]\ncpus = "all"\nclass = "rr"', "would have"),
-        ("[host]\nswappiness = 1", "--touch-host allows it"),
-        ('[place.server]\ncpus = "apart"\n[place.client]\ncpus = "0"', "both say where"),
+        ('[place.server]\nclass = "fifo"', "would take all CPUs"),
+        ('[place.server]\ncpus = "all"\nclass = "rr"', "would take all CPUs"),
+        ("[host]\nswappiness = 1", "Add --touch-host"),
+        ('[place.server]\ncpus = "apart"\n[place.client]\ncpus = "0"', "conflicts with place"),
         ('[place.server]\ncpu = "0"', 'Did you mean "cpus"'),
     ],
 )
@@ -145,14 +145,14 @@ def test_no_server_but_our_own_is_placed(
 ) -> None:
     server = f"socket:{private_server(mariadb_binary).socket}"
     said = refused(lab, "[place.server]\nnice = 5", "--server", server)
-    assert "a server that is not its own" in said
+    assert "a server that it did not start" in said
 
 
 @pytest.mark.parametrize(
     ("placed", "says"),
     [
         (Placement(cpus=ALLOWED[:1], scheduler="fifo", priority=10), "RLIMIT_RTPRIO is 0"),
-        (Placement(nice=-5), "nice = -5 needs root, or a limit for it (RLIMIT_NICE allows 20)"),
+        (Placement(nice=-5), "nice = -5 needs root: RLIMIT_NICE allows 20"),
     ],
 )
 def test_without_root_and_limits_for_it_it_is_refused(placed: Placement, says: str) -> None:

@@ -237,7 +237,7 @@ def test_a_table_in_memory_is_no_table_to_copy(queue: Lab) -> None:
     (queue.folder / "queue.lua").write_text(text)
     done = queue.run()
     assert done.returncode == 1, done.stderr
-    assert "made jobs, a table of the engine MEMORY" in done.stderr
+    assert "made jobs with the engine MEMORY" in done.stderr
 
 
 def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:

@@ -161,7 +161,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         (
             ["sort_buffer_size=256K,4M", "--data", "import:nobodys", "--sql", "SELECT 1"],
             2,
-            ['nothing was imported as "nobodys"'],
+            ['there is no import "nobodys"'],
         ),
     ],
 )

@@ -150,10 +150,9 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
         contents = load_dump(server, files, imported.rules, imported.name, tell)
         if contents.digest != imported.digest:
             raise LoadingFailed(
-                f"{imported.file} is not what was imported as {imported.name}: it was changed "
-                "since",
+                f"{imported.file} was changed since it was imported as {imported.name}",
                 hint=f"`contend data import {imported.file} --name {imported.name} --replace` "
-                "imports it as it is now.",
+                "imports the current content.",
             )
         return Made(source.inputs, contents.rows, contents.database, contents.tables)
 
@@ -177,9 +176,9 @@ def _require_dump(imported: Import) -> list[Path]:
         return dump_files(imported.file)
     except DumpRefused as refused:
         raise LoadingFailed(
-            f"import:{imported.name} has to be loaded again, for this server or these options: "
+            f"import:{imported.name} must be loaded again for this server or these options: "
             f"{refused.message}",
-            hint="Put it back, or import it from where it is now: "
+            hint="Restore the file, or import it from its new place: "
             f"`contend data import FILE --name {imported.name} --replace`.",
         ) from refused
 
@@ -218,7 +217,7 @@ def make(
         server = PrivateServer(binary, work / "server")
         server.confined = confined
         try:
-            tell.notice(f"making a data folder of {binary.name}")
+            tell.notice(f"making a data folder for {binary.name}")
             layout = layout_options(under_test)
             server.initialise(layout)
             server.start({**options, **layout})
@@ -274,7 +273,8 @@ def _loading_failed(
 ) -> LoadingFailed | NoRoomForDataset:
     if error.code in DISK_FULL_CODES:
         return NoRoomForDataset(
-            f"loading {describe(source.data)} needs more room: {error.message}", hint=ROOM_HINT
+            f"loading {describe(source.data)} needs more disk space: {error.message}",
+            hint=ROOM_HINT,
         )
     died = "" if server.running else ", because the server ended"
     return LoadingFailed(
@@ -311,9 +311,9 @@ def provide_prepared(
         for table in tables:
             if table.engine.upper() == "MEMORY":
                 raise LoadingFailed(
-                    f"the script's prepare made {table.name}, a table of the engine MEMORY, whose "
-                    "rows are lost when the server is started for a run",
-                    hint="Make it in the script's init(), which each run calls, or use another "
+                    f"the script's prepare made {table.name} with the engine MEMORY; its rows are "
+                    "lost when the server starts for a run",
+                    hint="Make it in the script's init(), which each run calls, or use a different "
                     "engine.",
                 )
         rows = sum(table.rows for table in tables)

@@ -158,13 +158,13 @@ class Dataset:
         """The dataset in a folder.
 
         Raises:
-            SnapshotDamaged: its manifest is missing, of another version or not what `write` wrote.
+            SnapshotDamaged: its manifest is missing, has a different version, or is damaged.
         """
         path = folder / MANIFEST_NAME
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             if document.pop("version") != MANIFEST_VERSION:
-                raise SnapshotDamaged(f"{path} is of another version of contend")
+                raise SnapshotDamaged(f"{path} was written by a different version of contend")
             files = tuple(FileEntry(**entry) for entry in document.pop("files"))
             folders = tuple(document.pop("folders"))
             tables = tuple(TableEntry(**entry) for entry in document.pop("tables", ()))
@@ -180,7 +180,7 @@ def _check_inside(path: Path, names: tuple[str, ...]) -> None:
     """A manifest that was tampered with must not make a restore write elsewhere."""
     for name in names:
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise SnapshotDamaged(f"{path} names {name}, which is outside of its folder")
+            raise SnapshotDamaged(f"{path} names {name}, which is outside its folder")
 
 
 class UnknownDataset(RequestError):
@@ -261,7 +261,7 @@ def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iter
         except files.Locked:
             raise DatasetInUse(
                 f"dataset {key} is in use by another contend process",
-                hint="Try again when that one has ended.",
+                hint="Try again when that process has ended.",
             ) from None
         yield
 
@@ -369,7 +369,9 @@ def copy_checked(source: Path, entries: Iterable[FileEntry], into: Path, on_byte
             content = checker.submit(checksum, origin)
             copy_file(origin, into / entry.path, on_bytes)
             if content.result() != entry.crc32:
-                raise SnapshotDamaged(f"{origin} is not what was stored (its checksum differs)")
+                raise SnapshotDamaged(
+                    f"{origin} has changed since it was stored (its checksum differs)"
+                )
 
 
 def copy_file(source: Path, target: Path, on_bytes: OnBytes) -> None:

@@ -207,7 +207,7 @@ CONDITIONS = (
     ),
     Condition(
         "10",
-        "c_balance is what was delivered to the customer less what was paid",
+        "c_balance is the amount delivered to the customer less the amount paid",
         _unequal(
             _CUSTOMER,
             EquationSide("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
@@ -240,7 +240,7 @@ CONDITIONS = (
     ),
     Condition(
         "12",
-        "c_balance + c_ytd_payment is what was delivered to the customer",
+        "c_balance + c_ytd_payment is the amount delivered to the customer",
         _unequal(
             _CUSTOMER,
             EquationSide(
@@ -253,7 +253,7 @@ CONDITIONS = (
 )
 
 
-def why_unfit(cursor: Any) -> str | None:
+def why_incomplete(cursor: Any) -> str | None:
     """Why the tables cannot be judged: contend has not finished loading them."""
     cursor.execute(
         "SELECT COUNT(*) FROM information_schema.TABLES"
@@ -265,7 +265,7 @@ def why_unfit(cursor: Any) -> str | None:
     cursor.execute(f"SELECT value FROM {CONTROL} WHERE name = 'state'")
     row = cursor.fetchone()
     state = "" if row is None else str(row[0])
-    return None if state == "complete" else f"they are half loaded ({CONTROL} says {state!r})"
+    return None if state == "complete" else f"the load is not complete ({CONTROL}: {state!r})"
 
 
 EXAMPLES = 3
@@ -297,8 +297,8 @@ def require_conditions(name: str) -> None:
     """Raise RequestError if contend knows no conditions of a schema of that name."""
     if name not in SCHEMAS:
         raise RequestError(
-            f"there are no conditions of a schema {name}",
-            hint=did_you_mean(name, SCHEMAS) or f"There are those of {', '.join(SCHEMAS)}.",
+            f"contend has no conditions for the schema {name}",
+            hint=did_you_mean(name, SCHEMAS) or f"It has some for {', '.join(SCHEMAS)}.",
         )
 
 
@@ -315,7 +315,7 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         WorkError: the server refused a query.
     """
     require_conditions(name)
-    with _words_for(name), connection.cursor() as cursor:
+    with _errors_of(name), connection.cursor() as cursor:
         cursor.execute(
             "SELECT LOWER(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
             (database,),
@@ -324,23 +324,22 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         # A condition without a table may lack the table as well.
         if there:
             connection.select_db(database)
-            why = why_unfit(cursor)
+            why = why_incomplete(cursor)
             if why is not None:
                 raise RequestError(
-                    f"the tables of {name} in {database} cannot be judged: {why}",
-                    hint="Give the same `contend-load fill` again: it goes on with what is "
-                    "missing.",
+                    f"the tables of {name} in {database} cannot be checked: {why}",
+                    hint="Run the same `contend-load fill` again to complete it.",
                 )
         missing = [table for table in TABLES if table not in there]
         if missing:
             raise RequestError(
                 f"the database {database} has no table {', '.join(missing)}",
-                hint=f"Name the database that holds the tables of {name}, or load them first.",
+                hint=f"Name the database with the tables of {name}, or load them first.",
             )
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         checked = [
-            _checked(cursor, condition, asked=fresh or not condition.fresh_only)
+            _checked(cursor, condition, wanted=fresh or not condition.fresh_only)
             for condition in CONDITIONS
         ]
         # After an error or Ctrl-C the connection is closed, and a ROLLBACK would hide it.
@@ -348,14 +347,14 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
     return checked
 
 
-def _checked(cursor: Any, condition: Condition, *, asked: bool) -> Checked:
+def _checked(cursor: Any, condition: Condition, *, wanted: bool) -> Checked:
     checked: Checked = {
         "name": condition.name,
         "says": condition.says,
         "broken": None,
         "examples": [],
     }
-    if not asked:
+    if not wanted:
         return checked
     cursor.execute(
         f"SELECT breaking.*, COUNT(*) OVER () FROM ({condition.breaking}) AS breaking"
@@ -376,13 +375,13 @@ def _plain(value: object) -> object:
 
 
 @contextmanager
-def _words_for(name: str) -> Iterator[None]:
+def _errors_of(name: str) -> Iterator[None]:
     try:
         yield
     except pymysql.err.MySQLError as error:
         raise WorkError(
             f"the conditions of {name} could not be checked: {error.args[-1]}",
-            hint="The tables may be those of another kit, with other columns.",
+            hint="The tables may come from a different benchmark kit, with different columns.",
         ) from error
 
 
@@ -390,17 +389,17 @@ def lines_of(checked: Sequence[Checked]) -> Iterator[str]:
     """For people: one line per condition, and some examples for a violated one."""
     for condition in checked:
         if condition["broken"] is None:
-            verdict = "not asked: it holds only as long as nothing was done to the tables"
+            verdict = "not checked: it holds only until the tables are changed"
         elif condition["broken"] == 0:
             verdict = "holds"
         else:
             verdict = f"BROKEN by {condition['broken']:,}"
         yield f"{condition['name']:>3}  {condition['says']}: {verdict}"
         for example in condition["examples"]:
-            told = ", ".join(
+            values = ", ".join(
                 f"{column} = {'NULL' if value is None else value}"
                 for column, value in example.items()
             )
-            yield f"       {told}"
+            yield f"       {values}"
         if condition["broken"] and condition["broken"] > len(condition["examples"]):
             yield f"       and {condition['broken'] - len(condition['examples']):,} more"

@@ -108,20 +108,20 @@ def load_dump(
         NoRoomForDataset: the disk is full.
     """
     path, total = files[0], files_bytes(files)
-    what = f"importing {path.name} ({format_size(path.stat().st_size)})"
+    label = f"importing {path.name} ({format_size(path.stat().st_size)})"
 
     def on_bytes(count: int) -> None:
         # The last part is reported at the end: the server still has to count the rows.
-        tell.progress(what, min(count, total * 98 // 100), total, "bytes")
+        tell.progress(label, min(count, total * 98 // 100), total, "bytes")
 
     try:
         loaded = load_into(server, path, rules, name, on_bytes)
     except DumpFailed as error:
-        raise _in_words(server, error) from error
+        raise _explained(server, error) from error
     with server.connect(read_timeout=LONG_S, write_timeout=LONG_S) as connection:
         tables = tuple(counted_tables(connection, loaded.database))
         events = _events(connection, loaded.database)
-    tell.progress(what, total, total, "bytes")
+    tell.progress(label, total, total, "bytes")
     if not tables:
         raise DumpRefused(f"{path} makes no table in {loaded.database}")
     digest = hashlib.sha256(repr(loaded.files).encode()).hexdigest()
@@ -157,7 +157,7 @@ def _events(connection: Connection[Any], database: str) -> int:
     return int(count)
 
 
-def _in_words(
+def _explained(
     server: PrivateServer, error: DumpFailed
 ) -> DumpFailed | LoadingFailed | NoRoomForDataset:
     cause = error.__cause__

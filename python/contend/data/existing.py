@@ -60,7 +60,7 @@ Confirm = Callable[[str], bool]
 _NAMES_SHOWN = 20
 
 
-def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
+def _prepare_drop(connection: Connection[Any], database: str, schema: Schema) -> None:
     """Prepares for dropping a schema's tables one by one: drops contend's views over them, and
     disables the check of foreign keys."""
     if not schema.tables:
@@ -106,15 +106,12 @@ def ensure_on(
     if not names:
         written = ""
         if writes:
-            written = _agree_to_theirs(server, data, database, confirm=confirm)
+            written = _confirm_writes(server, data, database, confirm=confirm)
             # contend's own tables among them no longer hold the data that were loaded.
             mark_changed(server, data)
         tell.notice(
-            f"using the tables in {database} on {server.dsn} as they are"
-            + (
-                f"; the workload may write into {written}, which contend did not make"
-                * bool(written)
-            )
+            f"using the existing tables in {database} on {server.dsn}"
+            + (f"; the workload may write to {written}, which contend did not make" * bool(written))
         )
         return about
     between = ", …, " if data.known.tables else " to "
@@ -126,7 +123,7 @@ def ensure_on(
             there = _keys(connection, database, names)
         if there != {key}:
             return False
-        tell.notice(f"using {shown}, which is on the server already")
+        tell.notice(f"using {shown}, which is already on the server")
         return True
 
     def on_wait(who: str) -> None:
@@ -141,16 +138,16 @@ def ensure_on(
         there = _keys(connection, database, names)
         question = (
             f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into {on}"
-            + (", in place of contend's own table there" if there != {""} else "")
+            + (", replacing contend's own table there" if there != {""} else "")
             + "?"
         )
         if not confirm(question):
             raise LoadingDeclined(
-                f"{server.dsn} was left as it is",
+                f"nothing was loaded into {server.dsn}",
                 hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
         if None in there:
-            tell.notice(f"a load of {on} was broken off, so it is loaded anew")
+            tell.notice(f"an earlier load of {on} was interrupted, so it is loaded again")
         with nobody_fills(server, database):
             _drop_ours(connection, database, data)
     _fill(server, data, database, key, program=program, tell=tell)
@@ -170,7 +167,7 @@ def _keys(connection: Connection[Any], database: str, names: tuple[str, ...]) ->
     return {"" if mark is None else mark.key for mark in marks}
 
 
-def _agree_to_theirs(
+def _confirm_writes(
     server: ExistingServer, data: DataSpec, database: str, *, confirm: Confirm
 ) -> str:
     """Ask the owner's consent to write to tables that contend did not make; returns their names.
@@ -185,13 +182,13 @@ def _agree_to_theirs(
         return ""
     where, listed = f"{database} on {server.dsn}", _listed(theirs)
     question = (
-        f"Let the workload ({data.schema}) write into tables of {where} that contend did not make, "
-        f"and leave there what it writes: {listed}?"
+        f"Let the workload ({data.schema}) change these tables in {where} permanently, although "
+        f"contend did not make them: {listed}?"
     )
     if not confirm(question):
         raise LoadingDeclined(
-            f"the workload may write into tables of {where} that contend did not make: {listed}",
-            hint="`--yes` lets it; else name a database in the DSN that holds nothing else.",
+            f"the workload may write to tables in {where} that contend did not make: {listed}",
+            hint="Allow it with `--yes`, or name a database in the DSN that holds nothing else.",
         )
     return listed
 
@@ -252,11 +249,11 @@ class TablesSeen:
             there = now.get(name)
             if there is not None and there[:1] == seen[:1] and (written or there == seen):
                 continue
-            done = "taken away" if there is None else "replaced"
+            done = "dropped" if there is None else "replaced"
             return TablesReplaced(
-                f"somebody has {done} {self._database}.{name} on {self._server.dsn} since it was "
-                "loaded, so what was measured last is of no use",
-                hint="contend did not touch what is there now. Measure in a database of its own.",
+                f"another client has {done} {self._database}.{name} on {self._server.dsn} since it "
+                "was loaded, so the last measurement is invalid",
+                hint="contend did not touch the current tables. Use a separate database.",
             )
         return None
 
@@ -286,16 +283,16 @@ def drop_on(server: ExistingServer, data: DataSpec, confirm: Confirm) -> list[st
         if not ours:
             table_mark(connection, database, data.database)
             return ours
-        question = f"Drop these tables of {database} on {server.dsn}: {', '.join(ours)}?"
+        question = f"Drop these tables in {database} on {server.dsn}: {', '.join(ours)}?"
         if not confirm(question):
             raise DropDeclined(
-                f"nothing was dropped. contend made these tables of {database} on {server.dsn}: "
+                f"nothing was dropped. contend made these tables in {database} on {server.dsn}: "
                 f"{', '.join(ours)}",
                 hint="`--yes` drops them without asking.",
             )
         for schema in SCHEMAS.values():
             if set(schema.tables) & set(ours):
-                _let_go(connection, database, schema)
+                _prepare_drop(connection, database, schema)
         for name in ours:
             _drop_table(connection, database, name)
     return ours
@@ -321,7 +318,7 @@ def _drop_ours(connection: Connection[Any], database: str, data: DataSpec) -> No
     names = (*data.table_names, *data.known.journal)
     ours = [name for name in names if table_mark(connection, database, name) is not None]
     if ours:
-        _let_go(connection, database, data.known)
+        _prepare_drop(connection, database, data.known)
     for name in ours:
         _drop_table(connection, database, name)
 
@@ -353,7 +350,7 @@ def _fill(
     program: Path,
     tell: Tell,
 ) -> None:
-    dsn, what = server.dsn, f"loading {describe(data)}"
+    dsn = server.dsn
     address, env = entrance(dsn, database)
     try:
         FillProcess(program).run(
@@ -365,6 +362,8 @@ def _fill(
             _drop_left(server, data, database)
         if isinstance(error, LoadFailed):
             raise LoadingFailed(
-                f"{what} on {dsn} failed: {error.message}", hint=error.hint, detail=error.detail
+                f"loading {describe(data)} on {dsn} failed: {error.message}",
+                hint=error.hint,
+                detail=error.detail,
             ) from error
         raise

@@ -90,13 +90,13 @@ def find_import(cache: Path, name: str) -> Import:
     except FileNotFoundError:
         known = sorted(path.stem for path in _folder(cache).glob("*.json"))
         raise UnknownImport(
-            f'nothing was imported as "{name}"',
+            f'there is no import "{name}"',
             hint=did_you_mean(name, known) or "`contend data import FILE` imports a dump.",
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise UnknownImport(
-            f"what was imported as {name} cannot be read: {error}",
-            hint=f"`contend data import FILE --name {name} --replace` imports it anew.",
+            f"the import {name} cannot be read: {error}",
+            hint=f"`contend data import FILE --name {name} --replace` imports it again.",
         ) from None
 
 
@@ -167,7 +167,7 @@ def import_dump(
             contents = load_dump(server, files, rules, name, tell)
             imported = Import(name, path, size, modified_ns, contents.digest, rules, contents.rows)
             if before is not None and before.digest != imported.digest:
-                raise _taken(before, "its content has changed since")
+                raise _taken(before, "the dump has changed since")
             loaded.append((imported, contents))
             inputs = imported.inputs(binary, {})
             return Made(inputs, contents.rows, contents.database, contents.tables)
@@ -189,13 +189,13 @@ def _before(cache: Path, name: str) -> Import | None:
 
 def _require_same(before: Import, path: Path, rules: Rules) -> None:
     if before.file != path:
-        raise _taken(before, f"which was made of {before.file}")
+        raise _taken(before, f"it was made from {before.file}")
     if before.rules != rules:
-        raise _taken(before, "which was read with other options")
+        raise _taken(before, "it was made with different options")
 
 
 def _taken(before: Import, why: str) -> ImportTaken:
     return ImportTaken(
-        f"there is an import {before.name} already, {why}",
-        hint="Give this one another --name, or put it in its place with --replace.",
+        f"the import {before.name} already exists: {why}",
+        hint="Use a different --name, or replace it with --replace.",
     )

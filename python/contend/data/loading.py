@@ -61,7 +61,7 @@ def require_engine(binary: ServerBinary, engine: str) -> None:
     if binary.plugin_dir is None or not (binary.plugin_dir / f"{plugin}.so").exists():
         raise EngineMissing(
             f"{binary.name} has no storage engine {engine}: its plugin {plugin} is missing",
-            hint=f"`contend server get {PACKAGES[engine.lower()]}` gets a server that has it.",
+            hint=f"`contend server get {PACKAGES[engine.lower()]}` downloads a server that has it.",
         )
 
 
@@ -113,16 +113,16 @@ def _clamped(value: int, low: int, high: int) -> int:
 DISK_FULL_CODES = frozenset({1021, 1114})
 """Error codes of servers and contend-load for a full disk."""
 
-ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
+ROOM_HINT = "Free disk space there, or set XDG_CACHE_HOME to a folder on a larger disk."
 
 
-def require_room(folder: Path, needed: int, what: str) -> None:
+def require_room(folder: Path, needed: int, label: str) -> None:
     """Refuse a load that cannot fit on the disk."""
     free = free_bytes(folder)
     if free < needed:
         raise NoRoomForDataset(
-            f"{what} need about {format_size(needed)} under {folder}, and "
-            f"{format_size(free)} are free",
+            f"{label} need about {format_size(needed)} under {folder}, but only "
+            f"{format_size(free)} is free",
             hint=ROOM_HINT,
         )
 

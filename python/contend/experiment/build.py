@@ -41,7 +41,7 @@ from contend.experiment.settings.values import (
     level_word,
     shown,
 )
-from contend.experiment.settings.workload import never_asks
+from contend.experiment.settings.workload import never_has
 from contend.metrics import EVENTS
 
 _CHECKED_MAX = 10_000
@@ -87,14 +87,14 @@ GATE_TIME_S = 600.0
 
 
 def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
-    given = _fixed(document, "compare")
-    if given["metric"] is None:
+    values = _fixed(document, "compare")
+    if values["metric"] is None:
         # The metric of the kinds of workload; if theirs differ, their events.
         kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
         metrics = {METRICS[each] for each in kinds}
-        given["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
-    given["adjust"] = tuple(given["adjust"])
-    compare = CompareSpec(**given, baseline=_baseline(document, factors))
+        values["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
+    values["adjust"] = tuple(values["adjust"])
+    compare = CompareSpec(**values, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower
     if limit is None:
         return compare
@@ -102,8 +102,8 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
         if "margin" in document.table(("compare",)):
             document.refuse(
                 ("compare", "margin"),
-                f"compare.margin is {compare.margin:g}, and compare.fail_if_slower {limit:g}: "
-                "what lies within the margin does not matter, and a gate cannot fail for it",
+                f"compare.margin is {compare.margin:g}, but compare.fail_if_slower {limit:g}: a "
+                "gate cannot fail within the margin",
                 hint="Lower compare.margin, or leave it out.",
             )
         compare = replace(compare, margin=limit)
@@ -114,13 +114,13 @@ def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> Comp
 def _check_compare(document: Document, experiment: Experiment) -> None:
     """Refuse options of comparing if nothing is compared."""
     compare = experiment.compare
-    asked = {
+    options = {
         "by": compare.by == "slices",
         "until": compare.until,
         "layout": compare.layout,
         "fail_if_slower": compare.fail_if_slower,
     }
-    for name, wanted in asked.items():
+    for name, wanted in options.items():
         if wanted and not compare.baseline:
             document.refuse(
                 ("compare", name),
@@ -128,7 +128,9 @@ def _check_compare(document: Document, experiment: Experiment) -> None:
                 hint="Give [compare] a baseline: one level of a factor.",
             )
     if compare.layout is not None and compare.by == "runs":
-        document.refuse(("compare", "layout"), "compare.layout is of comparisons in slices")
+        document.refuse(
+            ("compare", "layout"), 'compare.layout needs slices, but compare.by is "runs"'
+        )
 
 
 def _check_top_level(document: Document) -> None:
@@ -171,13 +173,13 @@ def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> 
         if values[setting.path] is None and setting.path not in levels:
             continue
         for path in levels.keys() & set(setting.decides):
-            sentence = f'factor "{path}" does nothing: {setting.path} decides it'
+            sentence = f'factor "{path}" has no effect: {setting.path} overrides it'
             document.refuse(("factors", path), sentence)
 
 
 def _check_cells(document: Document, experiment: Experiment) -> None:
     """Refuse values that are impossible on any server, in every cell."""
-    asked: list[dict[str, Any]] = []
+    workloads: list[dict[str, Any]] = []
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
             spec = cell_spec(experiment, cell)
@@ -191,15 +193,15 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
                 place = ("factors", varied[0]) if varied else setting.steps
                 sentence = refused.reason if refused.whole else f"{setting.path} {refused.reason}"
                 document.refuse(place, sentence, hint=refused.hint)
-        asked.append(spec["workload"])
+        workloads.append(spec["workload"])
     for metric in experiment.compare.metric:
         event = metric.removeprefix("event.").rpartition(".")[0]
-        if metric.startswith("event.") and all(never_asks(one, event) for one in asked):
+        if metric.startswith("event.") and all(never_has(one, event) for one in workloads):
             document.refuse(
                 ("compare", "metric"),
-                f'compare.metric names "{metric}", and no cell has events "{event}": the '
-                "statements have none of that name, or workload.shares leaves them none",
-                hint="Name another event, or give that one a share.",
+                f'compare.metric names "{metric}", but no cell has events "{event}": no statement '
+                "has that name, or its share is 0",
+                hint="Name a different event, or give that one a share.",
             )
 
 
@@ -266,7 +268,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
         document.refuse(
             place,
             f"compare.baseline must name one factor, not {len(table)}",
-            hint="The other factors are the cells in which it is compared.",
+            hint="It is compared at every combination of the other factors.",
         )
     ((path, value),) = table.items()
     if isinstance(value, dict):
@@ -303,7 +305,7 @@ def _baseline_level(
         sentence = f'the baseline {shown(value)} is not a level of "{factor.path}"'
         document.refuse(place, sentence, hint=f"Its levels are {levels}.")
     if len(factor.levels) == 1:
-        sentence = f'nothing to compare: "{factor.path}" has no level but the baseline'
+        sentence = f'nothing to compare: "{factor.path}" has only the baseline as a level'
         document.refuse(place, sentence, hint="Give it a second level.")
     return same[0]
 

@@ -31,7 +31,7 @@ Values = Mapping[str, Any]
 def read_tagged(
     document: Document, key: Key, path: tuple[str, ...], levels: Levels
 ) -> dict[str, object]:
-    """The keys given in a table whose `kind` decides which keys it has; raises SpecError."""
+    """The keys of a table whose `kind` decides which it may have; raises SpecError."""
     assert isinstance(key.kind, Tagged)
     return _tagged(document, key.kind, path, levels, _referenced(document))
 
@@ -80,12 +80,12 @@ def prepared_with(experiment: Experiment) -> str | None:
     if base["data.schema"] != SCRIPT_SCHEMA:
         return None
     options = {name.replace("-", "_"): value for name, value in base["workload"]["options"].items()}
-    said = []
+    values = []
     for factor in experiment.factors:
         if factor.path.startswith(SCRIPT_OPTIONS_PREFIX):
             name = factor.path.removeprefix(SCRIPT_OPTIONS_PREFIX)
-            said.append(f"{name} = {options[name]}" if name in options else f"its default {name}")
-    return " and ".join(said) or None
+            values.append(f"{name} = {options[name]}" if name in options else f"its default {name}")
+    return " and ".join(values) or None
 
 
 def script_files(workload: WorkloadSpec, factors: Iterable[Factor]) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _tagged(
     levels: Levels,
     referenced: frozenset[str] = frozenset(),
 ) -> dict[str, object]:
-    """The keys given in a table whose `kind` decides which keys it has.
+    """The keys of a table whose `kind` decides which it may have.
 
     If the kind is a factor, a key must belong to one of its levels, and a factor to all. A factor
     also belongs to a script if one of the script's options refers to it.
@@ -124,9 +124,9 @@ def _tagged(
     if (varied := levels.get(f"{prefix}.kind")) is not None:
         kinds = tuple(str(level) for level in varied)
     else:
-        given = table.get("kind", tagged.default_kind)
+        kind = table.get("kind", tagged.default_kind)
         key = Key("kind", tagged.kind_choice(), tagged.default_kind, "")
-        kinds = (str(document.read((*path, "kind"), key, given)),)
+        kinds = (str(document.read((*path, "kind"), key, kind)),)
     values: dict[str, object] = {"kind": kinds[0]}
     for name, value in table.items():
         if name == "kind":
@@ -140,8 +140,8 @@ def _tagged(
         if isinstance(key.kind, Tagged):
             values[name] = _tagged(document, key.kind, place, levels)
     for factor in (p for p in levels if p.startswith(f"{prefix}.")):
-        asked = [kind for kind in kinds if not (kind == SCRIPT and factor in referenced)]
-        _check_applies(document, factor, tagged, prefix, asked)
+        checked = [kind for kind in kinds if not (kind == SCRIPT and factor in referenced)]
+        _check_applies(document, factor, tagged, prefix, checked)
     for kind in kinds:
         for key in tagged.kinds[kind]:
             if isinstance(key.kind, Tagged) and key.name not in table:
@@ -149,7 +149,7 @@ def _tagged(
             if key.required and key.name not in table and f"{prefix}.{key.name}" not in levels:
                 document.refuse(
                     path,
-                    f'{tagged.noun} "{kind}" needs {prefix}.{key.name}: {key.kind.words()}',
+                    f'{tagged.noun} "{kind}" needs {prefix}.{key.name}: {key.kind.expected()}',
                 )
     return values
 
@@ -163,7 +163,7 @@ def _check_applies(
         if name != "kind" and all(key.name != name for key in tagged.kinds[kind]):
             document.refuse(
                 ("factors", factor),
-                f'factor "{factor}" does nothing: {tagged.noun} "{kind}" has no {name}',
+                f'factor "{factor}" has no effect: {tagged.noun} "{kind}" has no {name}',
                 hint=did_you_mean(name, [key.name for key in tagged.kinds[kind]]),
             )
 
@@ -195,10 +195,10 @@ def _check_options(
                 ("factors", "workload.script") if varied else ("workload", "script"),
                 f'there is no bundled script "{script}"',
                 hint=did_you_mean(script, BUNDLED)
-                or "A file is named by a path: it has a slash or ends in .lua.",
+                or "The path of a file has a slash or ends in .lua.",
             )
-    given = document.table(("workload",)).get("options")
-    table = given if isinstance(given, dict) else {}
+    options = document.table(("workload",)).get("options")
+    table = options if isinstance(options, dict) else {}
     for name, value in table.items():
         place = ("workload", "options", name)
         normal = name.replace("-", "_")
@@ -214,15 +214,15 @@ def _check_options(
         if factor.startswith(SCRIPT_OPTIONS_PREFIX):
             name = factor.removeprefix(SCRIPT_OPTIONS_PREFIX)
             for value in values:
-                what = f'a level of factor "{factor}"'
-                _check_option(document, ("factors", factor), what, name, value, scripts)
+                label = f'a level of factor "{factor}"'
+                _check_option(document, ("factors", factor), label, name, value, scripts)
             _refuse_of_prepare(document, ("factors", factor), name, scripts)
 
 
 def _check_option(
     document: Document,
     place: tuple[str, ...],
-    what: str,
+    label: str,
     name: str,
     value: object,
     scripts: tuple[str, ...],
@@ -238,7 +238,7 @@ def _check_option(
                 )
             key.kind.read(value)
         except Refused as refused:
-            document.refuse(place, f"{what} {refused.reason}", hint=refused.hint)
+            document.refuse(place, f"{label} {refused.reason}", hint=refused.hint)
 
 
 def _refuse_of_prepare(
@@ -248,8 +248,8 @@ def _refuse_of_prepare(
     if all(of_prepare(name, script) for script in scripts):
         document.refuse(
             place,
-            f'only the prepare of {" and ".join(scripts)} reads option "{name}", and no run does',
-            hint=f"Use {IN_PLACE_OF_PREPARE[name]}, which shapes the tables that contend makes.",
+            f'no run reads option "{name}", only the prepare of {" and ".join(scripts)}',
+            hint=f"Use {IN_PLACE_OF_PREPARE[name]} for the tables that contend makes.",
         )
 
 
@@ -257,7 +257,7 @@ def _check_reference(document: Document, place: tuple[str, ...], path: str) -> N
     sentence = f"{'.'.join(place)} refers to"
     target = document.target(place, path, f"{sentence} {path}: ")
     if not target.can_vary or isinstance(target.key.kind, Tagged | Named):
-        document.refuse(place, f"{sentence} {path}, which is no value of a cell")
+        document.refuse(place, f"{sentence} {path}, which is not a value of a cell")
     if "options" in target.steps:
         document.refuse(place, f"{sentence} {path}, which is an option itself")
 
@@ -265,8 +265,8 @@ def _check_reference(document: Document, place: tuple[str, ...], path: str) -> N
 _SECTION = "data."
 
 _OF_A_DUMP = (
-    "It has the tables, rows and engines of its dump. `contend data import --engine` gives them "
-    "another engine, under another name; data.schema can be a factor."
+    "An import has the tables, rows and engines of its dump. For a different engine, import it "
+    "under a different name with `contend data import --engine`; data.schema can be a factor."
 )
 
 
@@ -280,15 +280,15 @@ def with_data_of_schema(
     """
     names = levels.get("data.schema", (values["data.schema"],))
     schemas = [schema_of(str(name)) for name in names]
-    given = {
+    places = {
         **{f"{_SECTION}{name}": ("data", name) for name in document.table(("data",))},
         **{path: ("factors", path) for path in levels if path.startswith(_SECTION)},
     }
-    for path, place in given.items():
+    for path, place in places.items():
         _check_key(document, place, path.removeprefix(_SECTION), schemas)
     _check_kinds(document, kinds_of(values["workload"]["kind"], levels), schemas)
     usual = {schema.rows for schema in schemas}
-    if "data.rows" not in given and len(usual) == 1 and (rows := usual.pop()) is not None:
+    if "data.rows" not in places and len(usual) == 1 and (rows := usual.pop()) is not None:
         return {**values, "data.rows": rows}
     return values
 
@@ -303,7 +303,7 @@ def _check_key(
     schema = next(schema for schema, known in zip(schemas, knows, strict=True) if not known)
     document.refuse(
         place,
-        f'data.{name} means nothing to the schema "{schema.name}"',
+        f'data.{name} has no effect on the schema "{schema.name}"',
         hint=_OF_A_DUMP
         if imported_name(schema.name) is not None
         else did_you_mean(name, schema.keys) or f"It has {', '.join(schema.keys)}.",
@@ -312,30 +312,30 @@ def _check_key(
 
 def _check_kinds(document: Document, kinds: Sequence[str], schemas: list[Schema]) -> None:
     """Most kinds query the tables of sbtest."""
-    for asking in kinds:
-        other = next((schema.name for schema in schemas if not _may_ask(asking, schema.name)), None)
+    for kind in kinds:
+        other = next((schema.name for schema in schemas if not _may_query(kind, schema.name)), None)
         if other is not None:
-            wanted = SCHEMA_OF[asking]
+            wanted = SCHEMA_OF[kind]
             document.refuse(
                 ("workload", "kind") if "kind" in document.table(("workload",)) else ("workload",),
-                f'workload "{asking}" asks the tables of {wanted}, and data.schema is "{other}"',
-                hint=f'Write schema = "{wanted}" in [data], or take another kind of workload.',
+                f'workload "{kind}" queries the tables of {wanted}, but data.schema is "{other}"',
+                hint=f'Write schema = "{wanted}" in [data], or use a different kind of workload.',
             )
     own = next((schema for schema in schemas if schema.tables or imported_name(schema.name)), None)
     takes_scripts = own is not None and own.scripts
     fits = STATEMENTS | SCHEMA_OF.keys() | ({SCRIPT} if takes_scripts else set())
-    kind = next((kind for kind in kinds if kind not in fits), None)
-    if own is not None and kind is not None:
+    unfit = next((kind for kind in kinds if kind not in fits), None)
+    if own is not None and unfit is not None:
         document.refuse(
             ("data", "schema"),
-            f'workload "{kind}" asks the tables of sbtest, and the schema is "{own.name}"',
-            hint=f'Write kind = "{own.kind}" in [workload], or take statements of your own ("sql").'
+            f'workload "{unfit}" queries the tables of sbtest, but the schema is "{own.name}"',
+            hint=f'Write kind = "{own.kind}" in [workload], or use your own statements ("sql").'
             if own.kind is not None
-            else 'Take a workload of statements of your own, such as "sql".',
+            else 'Use your own statements (kind = "sql").',
         )
 
 
-def _may_ask(kind: str, schema: str) -> bool:
+def _may_query(kind: str, schema: str) -> bool:
     """The tables of an import are unknown until they are read."""
     wanted = SCHEMA_OF.get(kind)
     if wanted is None or wanted == schema:

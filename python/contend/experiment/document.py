@@ -263,12 +263,12 @@ class Document:
         if variant not in VARIANTS:
             known = ", ".join(("default", *VARIANTS))
             raise SpecError(
-                f'"{variant}" is not a variant of an experiment', hint=f"Known are {known}."
+                f'"{variant}" is not a variant of an experiment', hint=f"The variants are {known}."
             )
         if variant not in self.tree:
             raise SpecError(
                 f"{self.file} has no [{variant}] table",
-                hint=f"Run it without --{variant}, or add the table with what it overrides.",
+                hint=f"Run it without --{variant}, or add the table with its overrides.",
             )
         for path, value in self.table((variant,)).items():
             self._put(path, value, self.where((variant, path)))
@@ -351,7 +351,7 @@ def _parse(text: str, file: str) -> dict[str, object]:
         at = str(text.count("\n") + 1) if at == "end" else at
         raise SpecError(
             f"{file}:{at}: not valid TOML: {reason}" if at else f"{file}: not valid TOML: {reason}",
-            hint="Text needs quotes, a list needs brackets, and a table is named once.",
+            hint="Text needs quotes, a list needs brackets, and each table appears once.",
         ) from None
 
 
@@ -366,10 +366,10 @@ def _override_value(text: str, setting: str) -> object:
         raise SpecError(f"--set {shown(setting)} is nested too deeply") from None
     except ValueError as error:
         if text[:1] in ("", "[", "{", '"', "'"):
-            reason = _fault(error)[0] if text else "there is nothing after the ="
+            reason = _fault(error)[0] if text else "nothing follows the ="
             raise SpecError(
                 f"--set {setting}: not a value: {reason}",
-                hint="A list is written [1, 8, 64], text with spaces in quotes.",
+                hint="Write a list as [1, 8, 64], and text with spaces in quotes.",
             ) from None
         return text
     return value

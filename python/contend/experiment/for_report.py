@@ -14,9 +14,9 @@ from contend.experiment.settings.values import AnyLevel, Key, Level, Text, is_nu
 from contend.metrics import THROUGHPUT
 
 WORDS = {
-    "change": "what is done to get from the baseline to a level, as the subject of a sentence; "
-    "{level} and {baseline} stand for the names of the two",
-    "levels": "what each level is called in a sentence, by the level as it is written",
+    "change": "the change from the baseline to a level, as the subject of a sentence, with "
+    "placeholders {level} and {baseline} for their names",
+    "levels": "the name of each level in a sentence, by the level as written",
     "plural": 'the levels whose names are plural: "multi-row inserts make", "an index makes"',
 }
 """The keys of `[words."PATH"]`, and their meanings."""
@@ -42,7 +42,7 @@ def _words(document: Document, path: str) -> tuple[str, Words]:
     if not _is_sentence(change):
         document.refuse(
             (*place, "change"),
-            "change may have {level} and {baseline} in it, and no other braces",
+            "change may contain {level} and {baseline}, but no other braces",
             hint='Write change = "adding {level} instead of {baseline}".',
         )
     plural, at = table.get("plural", []), (*place, "plural")
@@ -90,7 +90,7 @@ def _columns(document: Document, place: tuple[str, ...]) -> tuple[str, tuple[Lev
     if len(table) != 1:
         document.refuse(
             place,
-            f"{'.'.join(place)} must name the one path that its columns vary",
+            f"{'.'.join(place)} must name the one path that varies over the columns",
             hint='Write columns = { "load.connections" = [1, 8, 64] }.',
         )
     ((path, value),) = table.items()
@@ -105,20 +105,20 @@ def _row(document: Document, place: Path, row: object, columns: int) -> Publishe
     if not isinstance(row, dict):
         document.refuse(place, "a published row must be a table with cell and gain_percent")
     document.only(place, ("cell", "gain_percent", "figures"))
-    given = [key for key in ("gain_percent", "figures") if key in row]
-    if len(given) != 1:
+    keys = [key for key in ("gain_percent", "figures") if key in row]
+    if len(keys) != 1:
         document.refuse(
             place,
-            "a published row has gain_percent (over the baseline) or figures, one of them",
+            "a published row needs either gain_percent (over the baseline) or figures",
         )
-    cell, is_gain = row.get("cell"), given == ["gain_percent"]
+    cell, is_gain = row.get("cell"), keys == ["gain_percent"]
     # Figures need no level; a gain belongs to a level.
     if not isinstance(cell, dict) or (not cell and is_gain):
         hint = 'Write cell = { "workload.points" = 10 }.'
         document.refuse(place, "a published row needs the cell that it belongs to", hint=hint)
-    numbers = _numbers(document, place, given[0], row[given[0]], columns)
+    numbers = _numbers(document, place, keys[0], row[keys[0]], columns)
     if not is_gain and min(numbers) <= 0:
-        document.refuse(place, "figures must be above 0: they are shown as ratios")
+        document.refuse(place, "figures must be above 0, because they are shown as ratios")
     levels = {
         document.target(at := (*place, "cell", path), path).path: _level(document, at, level)
         for path, level in cell.items()
@@ -131,8 +131,8 @@ def _numbers(
 ) -> tuple[float, ...]:
     """One number per column."""
     if not isinstance(values, list) or len(values) != columns:
-        given = len(values) if isinstance(values, list) else "none"
-        document.refuse(place, f"{key} must have one number a column: {columns}, not {given}")
+        count = len(values) if isinstance(values, list) else "none"
+        document.refuse(place, f"{key} must have one number per column: {columns}, not {count}")
     for value in values:
         if not is_number(value) or not abs(value) < sys.float_info.max:
             document.refuse(place, f"{key} must hold numbers, not {shown(value)}")

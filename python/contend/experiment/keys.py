@@ -63,7 +63,7 @@ class MetricNames(BaseKind):
                 ) from None
         return tuple(names)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "the name of a metric, or a list of names"
 
     def schema(self) -> dict[str, Any]:
@@ -74,16 +74,16 @@ class MetricNames(BaseKind):
 
 def without_metric(name: str, run: Run) -> SpecError:
     """The error for a valid metric that a run does not have."""
-    had = names_in(run)
+    recorded = names_in(run)
     part = name.partition(".")[0]
-    same = [other for other in had if other.partition(".")[0] == part]
+    same = [other for other in recorded if other.partition(".")[0] == part]
     why = {
-        "seconds": "It is known of runs that end by their number of events (load.events, times of "
-        "a list), not by load.measure.",
+        "seconds": "Only runs that end by their number of events have it (load.events, times of a "
+        "list), not those that end by load.measure.",
         "status": "A counter that did not change in a run is not recorded.",
     }.get(part)
-    close = did_you_mean(name, same if "." in name else had)
-    fallback = f"This run has {', '.join(had[:8])} and {max(0, len(had) - 8)} more."
+    close = did_you_mean(name, same if "." in name else recorded)
+    fallback = f"This run has {', '.join(recorded[:8])} and {max(0, len(recorded) - 8)} more."
     hint = " ".join(filter(None, (why, close))) or fallback
     return SpecError(f"no {name} was recorded", hint=hint)
 
@@ -100,19 +100,14 @@ CAUSES = tuple(
 """Each is defined in a separate file of the same name."""
 
 EXPERIMENT = (
-    Key("name", NAME, None, "short name; run folders carry it (default: the file's name)"),
-    Key("question", Text(), "", "what the experiment asks, one sentence"),
-    Key(
-        "explain",
-        Choice(CAUSES),
-        None,
-        "which cause the report looks at",
-    ),
+    Key("name", NAME, None, "short name, used for run folders (default: the file's name)"),
+    Key("question", Text(), "", "question of the experiment, in one sentence"),
+    Key("explain", Choice(CAUSES), None, "cause that the report examines"),
     Key(
         "why",
         Flag(),
         False,
-        "after the run, try what may be the cause of a difference, as `contend run --why`",
+        "after the run, test possible causes of a difference, like `contend run --why`",
     ),
 )
 
@@ -123,61 +118,60 @@ COMPARE = (
         "metric",
         MetricNames(),
         None,
-        "what is compared; of several the first decides, and the others are shown next to it "
-        "(default: what the kind of workload is compared by)",
+        "the compared metrics: the first decides, and the others are shown next to it (default: "
+        "that of the kind of workload)",
     ),
     Key(
         "by",
         Choice(("slices", "runs")),
         None,
-        "how levels are compared: slices (a server of its own for each level, all of them warm, "
-        "asked in turn a tenth of a second at a time) or runs (one server, one level after the "
-        "other); by default slices if they can be had, and the report says why if not",
+        "how levels are compared: slices (a separate server for each level, all of them warm, "
+        "loaded in turn a tenth of a second at a time) or runs (one server, one level after the "
+        "other). By default slices if possible; the report says why if not",
     ),
     Key(
         "repeats",
         WholeNumber(2, 10_000),
         8,
-        "how often each comparison is made, at least: with freshly started servers each time in "
-        "slices, with a pair of runs in runs",
+        "minimum number of repeats of each comparison: each has freshly started servers in slices, "
+        "or a pair of runs",
     ),
     Key(
         "until",
         Width(),
         None,
-        "go on until the answer for each level as a whole is as narrow as this",
+        "continue until the interval of each level as a whole is as narrow as this",
     ),
     Key(
         "at_most",
         Duration(),
         None,
-        "how long to measure: all of it, or until the answer is as narrow as compare.until",
+        "maximum time of measuring; all of it, unless compare.until is reached before",
     ),
     Key(
         "wait_for_calm",
         Duration(),
         None,
-        "how long the run waits, in all, for a host whose CPUs are far apart to become better "
-        "before a block is measured; it is no part of compare.at_most (default: it does not wait)",
+        "total time that the run may wait before blocks until the CPUs are near each other again, "
+        "in addition to compare.at_most (default: no waiting)",
     ),
     Key(
         "layout",
         Choice(("matched", "system")),
         None,
-        "memory layout of private servers that are compared in slices: matched (alike in all of "
-        "them, drawn anew with each start) or system; by default matched if servers that are alike "
-        "turn out to differ",
+        "memory layout of private servers that are compared in slices: matched (the same in all of "
+        "them, drawn again at each start) or system; by default matched if identical servers turn "
+        "out to differ",
     ),
     Key(
         "adjust",
-        Several(_DISTURBANCE, _DISTURBANCE.words(), unique=True),
+        Several(_DISTURBANCE, _DISTURBANCE.expected(), unique=True),
         (),
-        "disturbances that are allowed for: steal (CPU time that the hypervisor took), neighbours "
-        "(that other processes took), io (waiting for storage), distance (how far apart the CPUs "
-        "were). If levels are compared by runs, by how much more one had of it than the other: the "
-        "answer is that of undisturbed runs; in slices, where all levels of a block have the same, "
-        "by how much more the block had than usual: the answer is that of the usual state. The "
-        "report says what it bought",
+        "disturbances to adjust for: steal (CPU time that the hypervisor took), neighbours (CPU "
+        "time that other processes took), io (waiting for storage), distance (between the CPUs). "
+        "In runs, one level may have more of it than the other: the result is that of undisturbed "
+        "runs. In slices, all levels of a block have the same, which may be more than usual: the "
+        "result is that of the usual state. The report shows the effect",
     ),
     Key(
         "margin",
@@ -185,14 +179,14 @@ COMPARE = (
         0.02,
         "relative difference within which two levels count as equivalent: 0.02 is 2 percent",
     ),
-    Key("confidence", Real(0.5, 1.0), 0.95, "confidence of the intervals"),
+    Key("confidence", Real(0.5, 1.0), 0.95, "confidence level of the intervals"),
     Key(
         "fail_if_slower",
         Width(sign="", meaning='a slowdown, such as "3 %" or 0.03'),
         None,
-        "a gate: `contend run` ends with exit code 0 if no cell is slower by so much, 3 if one is "
-        "certainly slower, 4 if it is not certain. Without until it goes on until every cell is "
-        "known to 0.7 of that; without at_most for 10 min at most",
+        "a gate: `contend run` exits with 0 if no cell is slower by this much, 3 if one certainly "
+        "is, 4 if that is inconclusive. Without until, it continues until every cell's interval is "
+        "within 0.7 of that; without at_most, for at most 10 min",
     ),
 )
 
@@ -237,18 +231,18 @@ VARIANTS = ("quick", "full")
 """Tables of overrides that `--quick` and `--full` apply."""
 
 MEANINGS = {
-    "experiment": "what this is and what it asks",
+    "experiment": "its name and question",
     "server": "the server under test: a private one unless --server names one",
     "data": "the tables and their content",
-    "place": "where server and client run, and what runs beside them",
+    "place": "where server and client run, and a neighbour process",
     **PLACE_MEANINGS,
-    "host": "the state of the host; nothing of it is touched without --touch-host",
-    "load": "how hard and how long",
-    "factors": "what varies: a path of this file in quotes, and the list of its levels",
-    "compare": "what is compared with what, and how surely",
+    "host": "the state of the host; contend changes it only with --touch-host",
+    "load": "intensity and duration of the load",
+    "factors": "the settings that vary: a path of this file in quotes, and the list of its levels",
+    "compare": "what is compared, how, and how precisely",
     "compare.baseline": "the factor compared and the level that the others are compared with",
-    "words": "what the report calls the levels of a factor, by its path in quotes",
-    "published": "figures of other machines, shown beside ours",
+    "words": "names of the levels of a factor in the report, by its path in quotes",
+    "published": "figures of other machines, shown next to contend's",
     "quick": "overrides for --quick: a path in quotes, and its value or list of levels",
     "full": "overrides for --full: a path in quotes, and its value or list of levels",
 }
@@ -300,7 +294,7 @@ def resolve(path: str) -> PathTarget:
         if key.name == name:
             return PathTarget(path, (section, name), key, None)
     raise Refused(
-        f'"{path}" names nothing in an experiment',
+        f'"{path}" is not a path of an experiment',
         hint=_HOW_TO_REACH
         if path.rpartition(".")[2] in _REACHED
         else did_you_mean(path, known_paths()),

@@ -259,13 +259,13 @@ class CellSpec:
 
     @property
     def data(self) -> DataSpec:
-        told = {
+        keys = {
             path.removeprefix("data."): value
             for path, value in self.values.items()
             if path.startswith("data.")
         }
-        of_all = {field.name for field in fields(DataSpec)} & told.keys()
-        return DataSpec(**{name: told.pop(name) for name in of_all}, own=told)
+        common = {field.name for field in fields(DataSpec)} & keys.keys()
+        return DataSpec(**{name: keys.pop(name) for name in common}, own=keys)
 
     @property
     def workload(self) -> WorkloadSpec:

@@ -85,26 +85,26 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
 
 
 def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
-    given = dict(experiment.base.values)
-    _put(given, cell)
-    _put(given, treatment_of(given))
-    values = dict(given)
+    merged = dict(experiment.base.values)
+    _put(merged, cell)
+    _put(merged, treatment_of(merged))
+    values = dict(merged)
     for setting in SETTINGS:
         if isinstance(setting.key.kind, Tagged):
-            values[setting.path] = setting.key.kind.completed(given[setting.path])
+            values[setting.path] = setting.key.kind.completed(merged[setting.path])
     if values["workload"]["kind"] == SCRIPT:
-        _fill_script(experiment, values, given)
+        _fill_script(experiment, values, merged)
     return CellSpec(values)
 
 
-def _put(given: dict[str, Any], values: Mapping[str, Any]) -> None:
+def _put(merged: dict[str, Any], values: Mapping[str, Any]) -> None:
     """Put values at their paths; raises CellError."""
     for path, value in values.items():
         try:
             target = resolve(path)
             if target.setting is None:
-                raise Refused(f'"{path}" is nothing that a cell has')
-            given[target.setting.path] = target.put(given, value)
+                raise Refused(f'"{path}" is not a setting of a cell')
+            merged[target.setting.path] = target.put(merged, value)
         except Refused as refused:
             named = "" if refused.whole or path in refused.reason else f"{path} "
             raise CellError(path, f"{named}{refused.reason}", hint=refused.hint) from None
@@ -132,12 +132,12 @@ def each_combination(factors: Iterable[Factor]) -> Iterator[Cell]:
         yield dict(zip(paths, levels, strict=True))
 
 
-def _fill_script(experiment: Experiment, values: dict[str, Any], given: Mapping[str, Any]) -> None:
+def _fill_script(experiment: Experiment, values: dict[str, Any], merged: Mapping[str, Any]) -> None:
     """Fill in the path of the cell's script, and the values that its options refer to."""
     script = str(values["workload"]["script"])
     if is_file(script):
         script = os.path.normpath(Path(experiment.folder, script))
-    options = _filled(values["workload"]["options"], given)
+    options = _filled(values["workload"]["options"], merged)
     values["workload"] = {"kind": SCRIPT, "script": script, "options": options}
     if values["data.schema"] == SCRIPT_SCHEMA:
         # Tables are made once, from the values in the file, without the factors of this cell.
@@ -146,19 +146,19 @@ def _fill_script(experiment: Experiment, values: dict[str, Any], given: Mapping[
         values["data.prepare"] = {"script": script, "options": fixed}
 
 
-def _filled(options: object, given: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(options: object, merged: Mapping[str, Any]) -> dict[str, Any]:
     """Options with references replaced by the values they refer to."""
     filled = dict(options) if isinstance(options, Mapping) else {}
     for name, value in filled.items():
         if (path := reference(value)) is not None:
-            filled[name] = _value_at(path, given)
+            filled[name] = _value_at(path, merged)
     return filled
 
 
-def _value_at(path: str, given: Mapping[str, Any]) -> Any:
+def _value_at(path: str, merged: Mapping[str, Any]) -> Any:
     target = resolve(path)
     assert target.setting is not None
-    node: Any = given[target.setting.path]
+    node: Any = merged[target.setting.path]
     for step in target.steps[len(target.setting.steps) :]:
         node = node.get(step) if isinstance(node, Mapping) else None
     return target.key.default if node is None else node

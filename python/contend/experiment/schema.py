@@ -146,22 +146,22 @@ def _published() -> dict[str, object]:
         {
             "cell": _any_key("the levels that the row belongs to", level),
             "gain_percent": _list_of(
-                {"type": "number"}, "gain over the baseline in percent, one number a column"
+                {"type": "number"}, "gain over the baseline in percent, one number per column"
             ),
             "figures": _list_of(
-                {"type": "number", "exclusiveMinimum": 0}, "the figures themselves, one a column"
+                {"type": "number", "exclusiveMinimum": 0}, "the figures themselves, one per column"
             ),
         },
         required=["cell"],
         oneOf=[{"required": ["gain_percent"]}, {"required": ["figures"]}],
     )
-    columns = "the path that the columns vary, and its levels"
+    columns = "the path that varies over the columns, and its levels"
     machine = _object(
         "figures of one machine",
         {
             "machine": _text("the machine they were measured on"),
             "source": _text("where they were published"),
-            "metric": _text("the metric that the rows are about", default=THROUGHPUT),
+            "metric": _text("the metric of the rows", default=THROUGHPUT),
             "columns": _any_key(
                 columns, _list_of(level, minItems=1), minProperties=1, maxProperties=1
             ),
@@ -230,7 +230,7 @@ def _kinds(tagged: Tagged) -> str:
 
 
 def _kind(key: Key) -> str:
-    return key.kind.words()
+    return key.kind.expected()
 
 
 def _default(key: Key) -> str:

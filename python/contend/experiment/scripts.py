@@ -36,7 +36,7 @@ class Switch(BaseKind):
             return value
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "true or false"
 
     def schema(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Number(BaseKind):
             return AnyLevel().read(value)
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return 'a number, or one with a suffix such as "10M"'
 
     def schema(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _key(name: str, kind: ValueKind, default: object, means: str) -> Key:
 
 
 EVERY = (
-    _key("compat", Choice(("1.0", "1.1")), "1.0", "whose options and words: sysbench's 1.0 or 1.1"),
+    _key("compat", Choice(("1.0", "1.1")), "1.0", "options and messages of sysbench 1.0 or 1.1"),
     _key(
         "db_ps_mode",
         Choice(("auto", "disable")),
@@ -79,16 +79,16 @@ EVERY = (
         "mysql_ignore_errors",
         Text(),
         "1020,1205,1213",
-        "errors after which an event begins again, or all",
+        "errors that restart an event, or all",
     ),
     _key(
         "os_threads",
         Choice(("on", "off", "auto")),
         "auto",
-        "a thread of the operating system for each of the script's",
+        "an operating system thread for each of the script's",
     ),
     _key("rand_pareto_h", _NUMBER, 0.2, "shape of pareto"),
-    _key("rand_spec_iter", _NUMBER, 12, "how many draws are averaged: gaussian, special"),
+    _key("rand_spec_iter", _NUMBER, 12, "number of averaged draws: gaussian, special"),
     _key("rand_spec_pct", _NUMBER, 1, "size of the hot middle of special, in percent"),
     _key("rand_spec_res", _NUMBER, 75, "percent of the draws of special in the hot middle"),
     _key(
@@ -105,24 +105,24 @@ EVERY = (
 _COMMON = (
     _key("auto_inc", _SWITCH, True, "the server numbers new rows; prepare, and oltp_insert"),
     _key("create_secondary", _SWITCH, True, "prepare: make an index on k"),
-    _key("create_table_options", Text(), "", "prepare: more for CREATE TABLE; with compat 1.1"),
+    _key("create_table_options", Text(), "", "prepare: options for CREATE TABLE; with compat 1.1"),
     _key("delete_inserts", _NUMBER, 1, "pairs of a DELETE and an INSERT in a transaction"),
     _key("distinct_ranges", _NUMBER, 1, "SELECT DISTINCT queries in a transaction"),
     _key("index_updates", _NUMBER, 1, "UPDATEs of an indexed column in a transaction"),
     _key("mysql_storage_engine", Text(), "innodb", "prepare: engine of the tables"),
-    _key("non_index_updates", _NUMBER, 1, "UPDATEs of another column in a transaction"),
+    _key("non_index_updates", _NUMBER, 1, "UPDATEs of a different column in a transaction"),
     _key("order_ranges", _NUMBER, 1, "SELECT ORDER BY queries in a transaction"),
     _key("pgsql_variant", Text(), None, "has no effect"),
     _key("point_selects", _NUMBER, 10, "SELECTs by primary key in a transaction"),
-    _key("range_selects", _SWITCH, True, "ask the range SELECTs at all"),
+    _key("range_selects", _SWITCH, True, "run the range SELECTs"),
     _key("range_size", _NUMBER, 100, "rows of a range"),
-    _key("reconnect", _NUMBER, 0, "connect anew after so many events; with compat 1.1"),
-    _key("secondary", _SWITCH, False, "prepare: a secondary key on id in place of the primary"),
+    _key("reconnect", _NUMBER, 0, "events after which to reconnect; with compat 1.1"),
+    _key("secondary", _SWITCH, False, "prepare: a secondary key on id instead of the primary"),
     _key("simple_ranges", _NUMBER, 1, "plain range SELECTs in a transaction"),
     _key("skip_trx", _SWITCH, False, "no BEGIN and COMMIT"),
     _key("sum_ranges", _NUMBER, 1, "SELECT SUM() queries in a transaction"),
     _key("table_size", _NUMBER, None, "rows of each table (default: data.rows)"),
-    _key("tables", _NUMBER, None, "how many tables are asked (default: data.tables)"),
+    _key("tables", _NUMBER, None, "number of queried tables (default: data.tables)"),
 )
 
 _POINTS = (_key("random_points", _NUMBER, 10, "keys in the list of the SELECT"),)
@@ -166,12 +166,12 @@ def of_prepare(name: str, script: str) -> bool:
 
 ELSEWHERE = {
     "events": "a script in the lab runs for load.measure",
-    "percentile": "a report shows percentiles anyway",
-    "rand_seed": "load.seed says it",
-    "report_interval": "load.interval says it",
-    "threads": "load.connections says it",
-    "time": "load.measure says it",
-    "warmup_time": "load.warmup says it",
+    "percentile": "the report shows percentiles anyway",
+    "rand_seed": "use load.seed",
+    "report_interval": "use load.interval",
+    "threads": "use load.connections",
+    "time": "use load.measure",
+    "warmup_time": "use load.warmup",
 }
 """Options of sysbench's command line that have a different place in an experiment."""
 
@@ -185,7 +185,7 @@ def option_key(name: str, script: str) -> Key | None:
     """The option `name` of `script`; None if it has none. Any name fits a file: only the file
     itself knows its options."""
     if name in ELSEWHERE:
-        raise Refused(f"is not an option of a script here: {ELSEWHERE[name]}")
+        raise Refused(f"is not an option of a script: {ELSEWHERE[name]}")
     for key in (*EVERY, *BUNDLED.get(script, ())):
         if key.name == name:
             return key

@@ -80,9 +80,9 @@ def require(value: Any, kind: Any, *path: str | int) -> Any:
 def require_moment(value: Any, *path: str | int) -> datetime:
     """An ISO 8601 time with its zone."""
     try:
-        told = datetime.fromisoformat(value)
-        if told.tzinfo is not None and told.timestamp() >= 0:
-            return told
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is not None and moment.timestamp() >= 0:
+            return moment
     except (TypeError, ValueError, OverflowError, OSError):
         pass
     raise WrongShape("a time with its zone", value, path)
@@ -168,10 +168,10 @@ def _union(kinds: tuple[Any, ...]) -> Check:
             else:
                 return
         # The deepest failure is the most informative.
-        told = max(failed, key=lambda wrong: len(wrong.path))
-        if not told.path:
-            told.expected = " or ".join(dict.fromkeys(wrong.expected for wrong in failed))
-        raise told
+        deepest = max(failed, key=lambda wrong: len(wrong.path))
+        if not deepest.path:
+            deepest.expected = " or ".join(dict.fromkeys(wrong.expected for wrong in failed))
+        raise deepest
 
     return check
 

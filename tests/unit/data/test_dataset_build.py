@@ -194,7 +194,7 @@ patch = pytest.MonkeyPatch()
 patch.setattr(here.build, "PrivateServer", here.FakeServer)
 patch.setattr(here.build, "FillProcess", here.FakeFill)
 bench = here.Bench(folder, here.binary_in(folder))
-for step in killed_at_every_step(bench.provide, ("datasets/build", "datasets/cache"), by=4):
+for step in killed_at_every_step(bench.provide, ("data/build", "data/cache"), by=4):
     for dataset in here.list_datasets(bench.cache):
         restore(dataset, folder / "copy")
         copied = folder / "copy" / "sbtest" / "sbtest.MYD"
@@ -266,7 +266,7 @@ class TestFailure:
     def test_a_disk_that_runs_full_ends_the_load(self, bench: Bench) -> None:
         FakeFill.error = LoadFailed("the disk of data is full", code=1021)
         with pytest.raises(
-            NoRoomForDataset, match=r"100 rows .* needs more room: the disk"
+            NoRoomForDataset, match=r"100 rows .* more disk space: the disk"
         ) as caught:
             bench.provide()
         assert "XDG_CACHE_HOME" in (caught.value.hint or "")
@@ -276,7 +276,7 @@ class TestFailure:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loading, "FIXED_BYTES", 1 << 62)
-        with pytest.raises(NoRoomForDataset, match=r"need about .* are free"):
+        with pytest.raises(NoRoomForDataset, match=r"need about .* is free"):
             bench.provide()
         assert FakeFill.loads == 0
 

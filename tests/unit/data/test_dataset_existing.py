@@ -169,7 +169,7 @@ def test_the_table_of_an_earlier_run_is_used_again() -> None:
 def test_an_older_table_of_contend_s_is_replaced_after_asking() -> None:
     server = FakeServer(OURS)
     _, asked = ensure(server)
-    assert "in place of contend's own table" in asked[0]
+    assert "replacing contend's own table" in asked[0]
     assert any(statement.startswith("DROP TABLE") for statement in server.statements)
 
 
@@ -179,7 +179,7 @@ def test_a_table_that_a_run_may_have_written_to_is_not_used_again() -> None:
     mark_changed(server, DATA)
     assert server.statements[-1].startswith("ALTER TABLE `mine`.`sbtest` COMMENT")
     _, asked = ensure(server)
-    assert "in place of contend's own table" in asked[0]
+    assert "replacing contend's own table" in asked[0]
     assert len(FakeFill.calls) == 2
 
 
@@ -271,7 +271,7 @@ def test_numbered_tables_are_asked_for_together_and_dropped_one_by_one() -> None
 def test_a_table_left_half_filled_is_loaded_anew() -> None:
     server = FakeServer(HALF)
     about, asked = ensure(server)
-    assert "in place of contend's own table" in asked[0]
+    assert "replacing contend's own table" in asked[0]
     assert server.statements == ["DROP TABLE IF EXISTS `mine`.`sbtest`"]
     assert server.comments == {"sbtest": f"contend:{about['key']} mine.sbtest"}
 
@@ -290,7 +290,7 @@ def test_who_loads_is_waited_for_and_the_table_used() -> None:
     about = ensure_on(server, DATA, program=Path("x"), tell=heard, confirm=lambda _: False)
     assert about == finished
     assert "waiting for another contend (connection 7, of user other from db2)" in heard.notices[0]
-    assert "on the server already" in heard.notices[1]
+    assert "already on the server" in heard.notices[1]
     assert server.statements == []
 
 
@@ -349,7 +349,7 @@ class TestTablesOfAScript:
         server = FakeServer("our customers", sbtest1="contend:k mine.sbtest1")
         notices, asked = self.use(server, agree=False, writes=False)
         assert asked == [] and server.statements == []
-        assert "as they are" in notices[0]
+        assert "existing tables" in notices[0]
 
 
 class TestWatched:
@@ -373,7 +373,7 @@ class TestWatched:
             assert error is not None and "replaced mine.sbtest" in error.message
         del server.comments["sbtest"]
         error = watched.replaced(written=True)
-        assert error is not None and "taken away mine.sbtest" in error.message
+        assert error is not None and "dropped mine.sbtest" in error.message
 
     def test_a_copy_with_the_same_mark_is_told_by_its_age(
         self, server: Any, watched: TablesSeen
@@ -397,7 +397,7 @@ class TestDrop:
         assert drop_on(server, DATA, lambda question: not asked.append(question)) == [
             *("sbtest", "sbtest2")
         ]
-        assert "Drop these tables of mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
+        assert "Drop these tables in mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
         assert server.comments == {"a": ""}
 
     def test_nothing_is_dropped_that_nobody_agreed_to(self) -> None:

@@ -25,9 +25,9 @@ from contend.data.dump.split import CHUNK_BYTES, dump_files
         ),
         (b"\x28\xb5\x2f\xfd...", "is packed with zstd", "zstd -d"),
         (b"-- MySQL dump 10.13\n--\nINSERT INTO t", "is cut off", "Copy it again"),
-        (b"SELECT 1;\nsource gone.sql\n", "line 2: it reads gone.sql, which is not b", "Put gone"),
-        (b"source list\n", "list, line 1: it reads gone.sql, which is not beside", "Put gone"),
-        (b"\\. ../a.sql\n", "line 1: it reads ../a.sql, which is outside of its", "Put a.sql"),
+        (b"SELECT 1;\nsource gone.sql\n", "line 2: it reads gone.sql", "Put gone"),
+        (b"source list\n", "list, line 1: it reads gone.sql", "Put gone"),
+        (b"\\. ../a.sql\n", "line 1: it reads ../a.sql", "Put a.sql"),
     ],
 )
 def test_what_no_server_has_to_say(tmp_path: Path, content: bytes, words: str, hint: str) -> None:
@@ -59,9 +59,8 @@ def test_a_file_of_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
 def test_a_pipe_is_named_as_one(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(DumpRefused, match="pipe is a pipe, and a dump must stay") as refused:
+    with pytest.raises(DumpRefused, match="pipe is a pipe"):
         dump_files(path)
-    assert "Give a file that stays" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize("below", ["/dev/fd", "/proc/self/fd"])
@@ -69,7 +68,7 @@ def test_a_file_by_a_name_that_no_other_process_has_is_refused(tmp_path: Path, b
     (tmp_path / "shop.sql").write_text("SELECT 1;\n")
     with (tmp_path / "shop.sql").open() as file, pytest.raises(DumpRefused) as refused:
         dump_files(Path(below, str(file.fileno())))
-    assert "is open in this process only, and a dump must stay" in refused.value.message
+    assert "is open in this process only" in refused.value.message
 
 
 def test_a_folder_of_mydumper_is_told_how_to_become_one_file(tmp_path: Path) -> None:
@@ -86,7 +85,7 @@ def test_a_folder_of_mydumper_is_told_how_to_become_one_file(tmp_path: Path) -> 
         "shop.z.sql": "INSERT INTO `z` VALUES (2);",
     }.items():
         (folder / name).write_text(f"{text}\n")
-    with pytest.raises(DumpRefused, match="is a folder of mydumper's") as refused:
+    with pytest.raises(DumpRefused, match="folder written by mydumper") as refused:
         dump_files(folder)
     command = re.findall("`(.*)`", str(refused.value.hint))[0]
     subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)

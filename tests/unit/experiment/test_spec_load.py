@@ -131,7 +131,7 @@ def test_a_variant_the_file_does_not_have(load: Load) -> None:
 
 
 def test_a_fault_in_a_variant_shows_without_it(load: Load, small_text: str) -> None:
-    with pytest.raises(SpecError, match=r"it\.toml:29: \"data\.rowz\" names nothing"):
+    with pytest.raises(SpecError, match=r"it\.toml:29: \"data\.rowz\" is not a path"):
         load(small_text.replace('[quick]\n"data.rows"', '[quick]\n"data.rowz"'))
 
 

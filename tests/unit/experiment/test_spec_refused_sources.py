@@ -16,8 +16,8 @@ Load = Callable[..., Experiment]
     ("setting", "message"),
     [
         pytest.param("data.rows", '--set "data.rows" has no "="', id="no value"),
-        pytest.param("data.rows=", "--set data.rows=: not a value: there is nothing", id="empty"),
-        pytest.param("data.rowz=5", '--set data.rowz: "data.rowz" names nothing', id="path"),
+        pytest.param("data.rows=", "--set data.rows=: not a value: nothing", id="empty"),
+        pytest.param("data.rowz=5", '--set data.rowz: "data.rowz" is not a path', id="path"),
         pytest.param("data.rows=x", "--set data.rows: data.rows must be a whole", id="type"),
         pytest.param("load.connections=[1,", "--set load.connections=[1,: not a value", id="list"),
         pytest.param(

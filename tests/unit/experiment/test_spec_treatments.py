@@ -77,12 +77,12 @@ def test_editors_know_it() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"small", "set"', '"smal", "set"', 'names "smal", which is no treatment'),
-        ('"load.connections" = 2', '"load.conections" = 2', '"load.conections" names nothing'),
+        ('"small", "set"', '"smal", "set"', 'unknown treatment "smal"'),
+        ('"load.connections" = 2', '"load.conections" = 2', '"load.conections" is not a path'),
         ('"load.connections" = 2', '"load.connections" = 0', "a whole number from 1"),
-        ('"load.connections" = 2', '"compare.repeats" = 2', "is nothing that a cell has"),
+        ('"load.connections" = 2', '"compare.repeats" = 2', "is not a setting"),
         ('"load.connections" = 2', 'treatment = "set"', "cannot be part of a treatment"),
-        ("[treatments.small]", "[treatments.none]", '"none" is what is not treated'),
+        ("[treatments.small]", "[treatments.none]", '"none" means no treatment'),
         ("[treatments.small]", '[treatments."a b"]', "is not the name of a treatment"),
     ],
 )

@@ -33,7 +33,7 @@ class TestWay:
         design = choose_design(experiment(tmp_path, text), own=True, disk=tmp_path)
         assert design.by == "runs" and "these statements may write" in design.why
         text = text.replace("[compare]\n", '[compare]\nby = "slices"\n')
-        with pytest.raises(RequestError, match="find what those before it left"):
+        with pytest.raises(RequestError, match="find the changes of those before"):
             choose_design(experiment(tmp_path, text), own=True, disk=tmp_path)
 
     def test_a_list_for_a_time_can_be_in_slices(self, tmp_path: Path) -> None:

@@ -231,11 +231,11 @@ class TestLockedFiles:
         assert locked == [[]]
 
     def test_another_s_server_has_none_locked(self) -> None:
-        with pytest.raises(RequestError, match="locks none of a server that is not its own"):
+        with pytest.raises(RequestError, match="needs a private server"):
             LOCK_FILES.refuse(cell([], server__lock_files=True).values, own=False)
 
     def test_what_is_to_be_cold_cannot_be_locked(self) -> None:
-        with pytest.raises(Refused, match="wants them out of it"):
+        with pytest.raises(Refused, match="conflicts with server"):
             LOCK_FILES.check(cell([], **COLD, server__lock_files=True).values)
 
 
@@ -251,8 +251,8 @@ class TestRedoLogFolder:
     @pytest.mark.parametrize(
         ("folder", "own", "said"),
         [
-            ("/dev/shm", False, "moves none of a server that is not its own"),
-            ("/nowhere", True, "no folder that can be written to"),
+            ("/dev/shm", False, "needs a private server"),
+            ("/nowhere", True, "not a writable folder"),
         ],
     )
     def test_what_cannot_be_is_refused(self, folder: str, own: bool, said: str) -> None:

@@ -14,7 +14,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from contend.data.dump import DumpFailed, DumpRefused
-from contend.data.dump.rules import Verdict, in_words, judge
+from contend.data.dump.rules import Verdict, beginning, judge
 from contend.data.dump.split import (
     COMPLETED,
     DUMPED,
@@ -54,7 +54,7 @@ _NO_RIGHT = _OTHER | frozenset(
 )
 """Error codes for statements that the account, or every account of this server, may not run."""
 
-_BEYOND = "beyond the database"
+_BEYOND = "outside the database"
 _MESSAGES = "messages of programs"
 _MESSAGE_WITHIN = re.compile(r"near '\S*(?:mysqldump|mariadb-dump)(?:\.exe)?: ")
 """A server's text for a statement that it includes in such a message."""
@@ -66,7 +66,7 @@ _QUOTES = (
 )
 """In these character sets a byte of a character may equal a quote or a backslash."""
 
-_TELL_S = 0.2
+_REPORT_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class _Loader:
         self._elsewhere: str | None = None
         self._seen: list[str] = []
         self._bytes = 0
-        self._told_s = 0.0
+        self._reported_s = 0.0
         self._origin = b""
         self._quotes = Quotes()
         self._loaded = DumpResult()
@@ -169,7 +169,7 @@ class _Loader:
 
     def _file(self, path: Path, name: str, within: tuple[Path, ...]) -> None:
         if len(within) >= _SOURCES_MAX:
-            raise DumpRefused(f"{within[-1]} names {name}, which leads back to itself")
+            raise DumpRefused(f"{within[-1]} names {name}, which leads back to it")
         with DumpFile(path, self._count) as file:
             statements = Splitter(file.read, str(path))
             statements.quotes = self._quotes
@@ -191,15 +191,15 @@ class _Loader:
     def _count(self, count: int) -> None:
         self._bytes += count
         now = time.monotonic()
-        if now - self._told_s >= _TELL_S or count == 0:
-            self._told_s = now
+        if now - self._reported_s >= _REPORT_S or count == 0:
+            self._reported_s = now
             self._on_bytes(self._bytes)
 
     def _message(self, path: Path, statement: Statement) -> None:
         """Leave out exactly one line that a program wrote, or raise DumpRefused."""
         if not self._rules.skip_refused:
             raise DumpRefused(
-                f'{path}, line {statement.line}: "{in_words(statement.text)}" is a message of a '
+                f'{path}, line {statement.line}: "{beginning(statement.text)}" is a message of a '
                 "program, not a statement",
                 hint="Delete that line, or leave it out with `--skip-refused`.",
             )
@@ -219,16 +219,16 @@ class _Loader:
                 self._database(where, statement, verdict)
                 return
         if self._elsewhere is not None and not verdict.sets:
-            self._loaded.left_out[f"of database {self._elsewhere}"] += 1
+            self._loaded.left_out[f"for database {self._elsewhere}"] += 1
             return
         if verdict.action == "leave":
             self._loaded.left_out[verdict.about] += 1
         elif verdict.action == "run":
             if self._home is None and not verdict.sets:
-                self._settle(where, self._unsaid())
-            self._run(where, verdict.text, verdict.words)
+                self._settle(where, self._default_database())
+            self._run(where, verdict.text, verdict.shown)
             if verdict.requotes:
-                self._read_quotes(where, verdict.words)
+                self._read_quotes(where, verdict.shown)
 
     def _use(self, where: str, verdict: Verdict) -> None:
         name = verdict.name
@@ -245,13 +245,13 @@ class _Loader:
         name = verdict.name
         if verdict.action == "alter" and (not name or name == self._home):
             if self._elsewhere is None:
-                self._settle(where, self._home or self._unsaid())
-                self._run(where, statement.text, verdict.words)
+                self._settle(where, self._home or self._default_database())
+                self._run(where, statement.text, verdict.shown)
             return
         if not self._is_home(where, name, verdict):
             return
         self._own(where, name)
-        self._run(where, statement.text, verdict.words)
+        self._run(where, statement.text, verdict.shown)
         if verdict.action == "create":
             self._made.add(name)
         else:
@@ -278,20 +278,19 @@ class _Loader:
         if self._rules.skip_refused:
             self._loaded.left_out[_BEYOND] += 1
             return
-        choice = [
+        databases = [
             database
             for database in (self._home, name)
             if database and database.lower() not in SYSTEM_DATABASES
         ]
-        take = " or ".join(f"`--database {database}`" for database in choice)
+        choices = " or ".join(f"`--database {database}`" for database in databases)
         raise DumpRefused(
-            f"{where}: {verdict.words} is refused: about another database than the one that is "
-            "imported" + (f", {self._home}" if self._home else ""),
-            hint=f"{take or '`--database NAME`'} takes the tables of that one and leaves the "
-            "others out.",
+            f"{where}: {verdict.shown} is refused: it is not about the imported database"
+            + (f", {self._home}" if self._home else ""),
+            hint=f"{choices or '`--database NAME`'} imports the tables of that database only.",
         )
 
-    def _unsaid(self) -> str:
+    def _default_database(self) -> str:
         """The database of a dump with no statement that names one. Triggers, routines or column
         defaults may name it, so it gets the name in the dump's head."""
         named = _OF_DATABASE.search(self._origin)
@@ -317,32 +316,32 @@ class _Loader:
         except pymysql.err.MySQLError as error:
             raise self._failed(where, f"the database name {name}", error) from error
 
-    def _run(self, where: str, text: bytes, words: str) -> None:
+    def _run(self, where: str, text: bytes, shown: str) -> None:
         """Run a statement of the dump, or leave it out if requested."""
         try:
-            self._query(where, text, words)
+            self._query(where, text, shown)
             self._loaded.statements += 1
         except DumpRefused:
             if not self._rules.skip_refused:
                 raise
             self._loaded.left_out[_BEYOND] += 1
 
-    def _query(self, where: str, text: bytes, words: str) -> None:
+    def _query(self, where: str, text: bytes, shown: str) -> None:
         try:
             # Send the bytes unchanged, in the character set that the dump declares.
             self._connection.query(text)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
-            raise self._failed(where, words, error) from error
+            raise self._failed(where, shown, error) from error
 
-    def _read_quotes(self, where: str, words: str) -> None:
+    def _read_quotes(self, where: str, shown: str) -> None:
         """How quotes are read from here on, as reported by the server."""
         try:
             ((literal, names, unsafe),) = fetch(self._connection, _QUOTES)
         except (ConnectionLost, pymysql.err.MySQLError) as error:
-            raise self._failed(where, words, error) from error
+            raise self._failed(where, shown, error) from error
         if int(unsafe):
             raise DumpRefused(
-                f"{where}: {words} has a character set whose bytes cannot be told from quotes",
+                f"{where}: {shown} sets a character set whose bytes may look like quotes",
                 hint="Make the dump with --default-character-set=utf8mb4.",
             )
         self._quotes = Quotes(backslash=not int(literal), names=bool(int(names)))
@@ -350,15 +349,16 @@ class _Loader:
     # --- errors ---
 
     def _failed(
-        self, where: str, words: str, error: ConnectionLost | pymysql.err.MySQLError
+        self, where: str, shown: str, error: ConnectionLost | pymysql.err.MySQLError
     ) -> DumpFailed | DumpRefused:
         code = getattr(error, "code", error.args[0] if error.args else 0)
-        said = str(error.args[-1]) if error.args else str(error)
+        message = str(error.args[-1]) if error.args else str(error)
         if code in _NO_RIGHT:
-            other = "; `--database NAME` says what the dump calls its own" if code in _OTHER else ""
+            other = "; `--database NAME` names the dump's own database" if code in _OTHER else ""
             return DumpRefused(
-                f"{where}: {words} is refused: the account of an import may do nothing outside "
-                f"its database, {self._home or self._unsaid()}: {said[:300]} (error {code})",
+                f"{where}: {shown} is refused: the account of an import may not act outside its "
+                f"database, {self._home or self._default_database()}: {message[:300]} (error "
+                f"{code})",
                 hint=f"`--skip-refused` leaves such statements out{other}.",
             )
         kind, version = self._made_by()
@@ -366,17 +366,17 @@ class _Loader:
         if kind and kind != self._kind:
             hint = (
                 f"The dump was made by {PRODUCTS[kind]} {version}, and this server is "
-                f"{PRODUCTS[self._kind]}: `--server {KINDS[kind].wanted}` loads it as it is."
+                f"{PRODUCTS[self._kind]}: `--server {KINDS[kind].wanted}` loads it unchanged."
             )
-        elif _MESSAGE_WITHIN.search(said):
-            hint = "A message of the program that made the dump stands in the statement: delete it."
-        elif code == _ER_SYNTAX or "collation" in said.lower():
+        elif _MESSAGE_WITHIN.search(message):
+            hint = "Delete the message of the dump program from the statement."
+        elif code == _ER_SYNTAX or "collation" in message.lower():
             hint = (
-                "If the dump was made by another server, or a newer one, load it there: "
+                "If a different or newer server made the dump, load it there: "
                 "`--server NAME` (`contend server list`)."
             )
         return DumpFailed(
-            f"{where}: the {PRODUCTS[self._kind]} server refuses {words}: {said[:300]} "
+            f"{where}: the {PRODUCTS[self._kind]} server refuses {shown}: {message[:300]} "
             f"(error {code})",
             hint=hint,
         )
@@ -395,7 +395,7 @@ class _Loader:
             raise DumpRefused(
                 f"{path} has no database {wanted}", hint=f"It has {', '.join(self._seen)}."
             )
-        raise DumpRefused(f"{path} holds no statement that makes a table")
+        raise DumpRefused(f"{path} has no statement that makes a table")
 
 
 ACCOUNT = "contend_import"
@@ -426,9 +426,9 @@ class Account:
         """
         if database.lower() in SYSTEM_DATABASES:
             raise DumpRefused(
-                f"the database {database} is the server's own, and no dump is loaded into it",
-                hint="`--database NAME` takes another one of the dump; `--name NAME` names that of "
-                "a dump which says none.",
+                f"{database} is a system database of the server; a dump cannot be loaded into it",
+                hint="`--database NAME` imports a different one of the dump; `--name NAME` sets "
+                "the name if the dump has none.",
             )
         # A grant treats the name as a pattern.
         pattern = re.sub(r"[\\_%]", r"\\\g<0>", database)
@@ -445,8 +445,8 @@ class Account:
                 self._query(f"ALTER {kind} {qualified(database, name)} SQL SECURITY DEFINER")
         for kind, name in self._of_callers(database):
             raise DumpRefused(
-                f"the {kind.lower()} {name} would have the rights of whoever calls it",
-                hint="Take SQL SECURITY INVOKER out of its definition.",
+                f"the {kind.lower()} {name} would run with the rights of its caller",
+                hint="Remove SQL SECURITY INVOKER from its definition.",
             )
 
     def _of_callers(self, database: str) -> list[tuple[str, str]]:

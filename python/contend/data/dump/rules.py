@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-USERS = "users and their rights"
+USERS = "users and privileges"
 REPLICATION = "replication"
 
 _HEAD = 32
@@ -88,13 +88,13 @@ class Verdict:
     Args:
         action: `run` it as `text`; `use` the database `name`; `create`, `drop` or `alter` it;
             `pass` it over, since it does nothing here; `leave` it out, with `about` as its subject.
-        words: the statement in a few words, for messages.
+        shown: the beginning of the statement, for messages.
         sets: it sets variables of the session and does nothing else.
         requotes: it may change how quotes are read.
     """
 
     action: Literal["run", "use", "create", "drop", "alter", "pass", "leave"]
-    words: str
+    shown: str
     text: bytes = b""
     name: str = ""
     about: str = ""
@@ -113,27 +113,27 @@ def judge(statement: bytes, engine: str | None = None, *, backslash: bool = True
     found = (match for match in _WORD.finditer(statement) if match.lastgroup is not None)
     spelled = [match[0].decode("utf-8", "replace") for match in islice(found, _HEAD)]
     head = "".join(f"{word} " for word in spelled).upper()
-    words, first = in_words(statement), head.partition(" ")[0]
+    shown, first = beginning(statement), head.partition(" ")[0]
     if _DOES_NOTHING.match(head) or (engine is not None and _SETS_ENGINE.match(head)):
-        return Verdict("pass", words)
+        return Verdict("pass", shown)
     about = next((about for about, begins in _ABOUT if begins.match(head)), None)
     if about is not None:
-        return Verdict("leave", words, about=about)
+        return Verdict("leave", shown, about=about)
     if first == "USE" and len(spelled) > 1:
-        return Verdict("use", words, name=_unquoted(spelled[1]))
+        return Verdict("use", shown, name=_unquoted(spelled[1]))
     database = _DATABASE.match(head)
     if database is not None:
         after = spelled[database[0].count(" ") :]
         names = [word for word in after if word.upper() not in ("IF", "NOT", "EXISTS")]
         # ALTER DATABASE without a name is about the current one.
         name = _unquoted(names[0]) if names and names[0] not in ("=", ",") else ""
-        return Verdict(database[1].lower(), words, statement, name)  # type: ignore[arg-type]
+        return Verdict(database[1].lower(), shown, statement, name)  # type: ignore[arg-type]
     text = statement
     if engine is not None and _OF_TABLE.match(head):
         text = _with_engine(statement, engine, _engine(backslash=backslash))
     elif first in ("CREATE", "ALTER"):
         text = _DEFINER.sub(rb"\g<before>", statement)
-    return Verdict("run", words, text, sets=first == "SET", requotes=first in _MAY_SET)
+    return Verdict("run", shown, text, sets=first == "SET", requotes=first in _MAY_SET)
 
 
 def _with_engine(statement: bytes, engine: str, pattern: re.Pattern[bytes]) -> bytes:
@@ -158,7 +158,7 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
-def in_words(statement: bytes) -> str:
+def beginning(statement: bytes) -> str:
     """The beginning of a statement, for messages."""
     text = " ".join(statement[: 4 * _SHOWN].decode("utf-8", "replace").split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -43,8 +43,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _NOT_TEXT = {
     b"\xff\xfe": "text in UTF-16",
     b"\xfe\xff": "text in UTF-16",
-    b"PGDMP": "a dump of PostgreSQL",
-    b"SQLite format 3": "a database of SQLite",
+    b"PGDMP": "a PostgreSQL dump",
+    b"SQLite format 3": "an SQLite database",
     b"PK\x03\x04": "a zip archive",
     _ZSTD: "packed with zstd",
 }
@@ -54,6 +54,7 @@ _HINTS = {
     "packed with zstd": "Unpack it first: `zstd -d FILE`.",
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CUT_OFF = "Copy it again from its origin, or dump it again."
 
 
 class _Counted(io.RawIOBase):
@@ -104,10 +105,10 @@ class DumpFile:
             # Reading the archive reports its error.
             with contextlib.suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
                 head = self._file.peek(32)
-        for magic, what in _NOT_TEXT.items():
+        for magic, kind in _NOT_TEXT.items():
             if head.startswith(magic):
                 self._raw.close()
-                raise DumpRefused(f"{path} is {what}, not a dump in SQL", hint=_HINTS.get(what))
+                raise DumpRefused(f"{path} is {kind}, not a dump in SQL", hint=_HINTS.get(kind))
         self._begun = False
 
     def read(self, size: int) -> bytes:
@@ -121,7 +122,7 @@ class DumpFile:
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise DumpRefused(
                 f"{self.path} is cut off or damaged: {error}",
-                hint="Copy it again from where it was made, or make it again.",
+                hint=_CUT_OFF,
             ) from None
         except OSError as error:
             raise unreadable(self.path, error) from None
@@ -356,7 +357,8 @@ class Splitter:
         if word == b"delimiter":
             delimiter = rest.split()[0] if rest else b""
             if not delimiter or b"\\" in delimiter:
-                raise DumpRefused(f"{self._where}, line {line}: DELIMITER needs one, such as //")
+                problem = "DELIMITER needs a delimiter such as //"
+                raise DumpRefused(f"{self._where}, line {line}: {problem}")
             self._delimiter = delimiter
             self._advance(match.end())
             return Statement(b"", line)
@@ -384,31 +386,26 @@ class Splitter:
             done = end - self._at
             self._fill()
 
-    def _refuse_open(self, at: int, what: str | None = None) -> None:
+    def _refuse_open(self, at: int, element: str | None = None) -> None:
         """The file ends inside an element."""
         opened = self._buffer[at : at + 1]
         line = self._line + self._buffer.count(b"\n", self._at, at)
-        if what is None:
-            what = {b"'": "a quote", b'"': "a quote", b"`": "a quoted name", b"/": "a comment"}.get(
-                opened, "a statement"
-            )
-        if what == "a statement":
+        if element is None:
+            quote = {b"'": "a quote", b'"': "a quote", b"`": "a quoted name", b"/": "a comment"}
+            element = quote.get(opened, "a statement")
+        hint = f"It was cut off. {_CUT_OFF}"
+        if element == "a statement":
             line = self._line
-            said = f"ends before the statement of line {line} does"
-            hint = (
-                "It was cut off: copy it again from where it was made, or make it again. If it is "
-                f"whole, end its last statement with {self._delimiter.decode(errors='replace')}"
-            )
-        else:
-            said = f"ends within {what} that begins in line {line}"
-            hint = "It was cut off: copy it again from where it was made, or make it again."
-        raise DumpRefused(f"{self._where} {said}", hint=hint)
+            end = self._delimiter.decode(errors="replace")
+            hint += f" If it is complete, end its last statement with {end}"
+        raise DumpRefused(
+            f"{self._where} ends within {element} that begins in line {line}", hint=hint
+        )
 
 
 DUMPED = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
 COMPLETED = b"-- Dump completed"
 _TAIL_BYTES = 4096
-_CUT_OFF = "Copy it again from where it was made, or make it again."
 
 _LIST_BYTES_MAX = 1 << 20
 """A longer file holds rows, and does not only name the files that do."""
@@ -441,7 +438,7 @@ def named_file(path: Path, statement: Statement) -> Path:
     other = path.parent / named
     inside = not named.is_absolute() and ".." not in named.parts
     if not (inside and other.is_file()):
-        where = "is not beside it" if inside else "is outside of its folder"
+        where = "is not in its folder"
         raise DumpRefused(
             f"{path}, line {statement.line}: it reads {named}, which {where}",
             hint=f"Put {named.name} into {other.parent if inside else path.parent}"
@@ -453,7 +450,7 @@ def named_file(path: Path, statement: Statement) -> Path:
 def cut_off(path: Path) -> DumpRefused:
     return DumpRefused(
         f'{path} is cut off: it begins as a dump and does not end with "-- Dump completed"',
-        hint=f"{_CUT_OFF} One that was made with --skip-comments says neither.",
+        hint=f"{_CUT_OFF} A dump made with --skip-comments has neither line.",
     )
 
 
@@ -467,9 +464,9 @@ def _require_file(path: Path) -> None:
     kind = _why_not_again(path, mode)
     if kind is not None:
         raise DumpRefused(
-            f"{path} is {kind}, and a dump must stay where it is: contend reads it again when "
-            "another server or other options need it",
-            hint="Give a file that stays; it may be packed with gzip, bzip2 or xz.",
+            f"{path} is {kind}, but contend reads a dump again if a different server or different "
+            "options need it",
+            hint="Use a regular file; it may be packed with gzip, bzip2 or xz.",
         )
     with DumpFile(path):
         pass
@@ -493,11 +490,11 @@ def _folder(path: Path) -> DumpRefused:
     if not any(path.glob("*-schema.sql*")):
         return DumpRefused(
             f"{path} is a folder, not a dump",
-            hint="Give the file that mysqldump or mariadb-dump wrote.",
+            hint="Name the file that mysqldump or mariadb-dump wrote.",
         )
     return DumpRefused(
-        f"{path} is a folder of mydumper's, and contend reads a dump from one file",
-        hint="Unpack its files if they are packed, and put them into one, tables first: "
+        f"{path} is a folder written by mydumper, but contend reads a dump from one file",
+        hint="Unpack its files if they are packed, and join them, tables first: "
         f"`(cd {shlex.quote(str(path))} && cat *-schema.sql $(ls *.sql | grep -v -e -schema)) "
         "> shop.sql`",
     )

@@ -1,15 +1,15 @@
--- The transactions of TPC-C over tables that `contend-load fill` has loaded, as text, a statement
--- for each row: what the native workload `tpcc` asks with ask = "each" under load.protocol = "text",
--- statement by statement. It runs under contend and under sysbench.
+-- The transactions of TPC-C on tables that `contend-load fill` has loaded, as text, with a statement
+-- for each row. The statements are those of the native workload `tpcc` with ask = "each" and
+-- load.protocol = "text". The script runs under contend and under sysbench.
 --
--- A thread is a terminal: its home warehouse and district never change, its cards come from a deck.
+-- A thread is a terminal: its home warehouse and district never change; its cards come from a deck.
 -- Keying and think times are left out.
 
 sysbench.cmdline.options = {
   warehouses = { "Warehouses that the tables have", 1 },
-  remote_lines_percent = { "Order lines that another warehouse supplies, in percent", 1 },
-  remote_payments_percent = { "Payments of another warehouse's customer, in percent", 15 },
-  rollbacks_percent = { "New orders that are taken back, in percent", 1 },
+  remote_lines_percent = { "Order lines from a different warehouse, in percent", 1 },
+  remote_payments_percent = { "Payments by customers of a different warehouse, in percent", 15 },
+  rollbacks_percent = { "New orders that are rolled back, in percent", 1 },
 }
 
 local uniform = sysbench.rand.uniform
@@ -19,8 +19,8 @@ local DISTRICTS = 10
 
 local facts = { customers = 3000, items = 100000, c_load = 0 }
 
--- Clause 2.1.6.1: a run's constant of last names is 65 to 119 away from that of the load, but
--- neither 96 nor 112.
+-- Clause 2.1.6.1: a run's constant for last names differs from that of the load by 65 to 119, but
+-- not by 96 or 112.
 local function legal_constant(c_load)
   return c_load + 77 <= 255 and c_load + 77 or c_load - 77
 end
@@ -50,9 +50,9 @@ local function last_name(number)
     .. SYLLABLES[number % 10]
 end
 
--- Asking ----------------------------------------------------------------------------------------
+-- Queries ---------------------------------------------------------------------------------------
 
-local function ask(text, ...)
+local function query(text, ...)
   return con:query(text:format(...))
 end
 
@@ -60,9 +60,9 @@ local function quoted(text)
   return (text:gsub("['\\]", "%0%0"))
 end
 
--- All rows of an answer, each an array of its columns as text.
+-- All rows of a result, each an array of its columns as text.
 local function rows(text, ...)
-  local found, answer = {}, ask(text, ...)
+  local found, answer = {}, query(text, ...)
   for number = 1, answer.nrows do
     found[number] = answer:fetch_row()
   end
@@ -70,9 +70,9 @@ local function rows(text, ...)
   return found
 end
 
-local function row(what, text, ...)
+local function row(name, text, ...)
   local found = rows(text, ...)[1]
-  return found or error("the tables are not as the script needs them: there is no " .. what)
+  return found or error("the tables lack a row that the script needs: " .. name)
 end
 
 -- The terminal's choices ------------------------------------------------------------------------
@@ -94,7 +94,7 @@ local function customer_number()
   return nurand(1023, C_ID, 1, facts.customers)
 end
 
--- A customer by number, or, of 60 in a hundred, a last name.
+-- A customer by number or, in 60 % of cases, by last name.
 local function who()
   if percent(60) then
     return nil, last_name(nurand(255, facts.c_run, 0, math.min(facts.customers, 1000) - 1))
@@ -102,7 +102,7 @@ local function who()
   return customer_number(), nil
 end
 
--- Clause 2.5.2.2: the middle one of those with the name, rounded up.
+-- Clause 2.5.2.2: the middle one of the customers with that name, rounded up.
 local function middle_customer(warehouse, district, name)
   local found = rows(
     [[SELECT c_id FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s' ORDER BY c_first]],
@@ -110,7 +110,7 @@ local function middle_customer(warehouse, district, name)
     district,
     name
   )
-  assert(#found > 0, "the tables are not as the script needs them: there is no customer " .. name)
+  assert(#found > 0, "the tables lack a row that the script needs: customer " .. name)
   return found[math.ceil(#found / 2)][1]
 end
 
@@ -120,8 +120,8 @@ local STOCK = [[SELECT s_quantity, s_data, ELT(%d, s_dist_01, s_dist_02, s_dist_
 
 local LINE = [[INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES (%d, %d, %d, %d, %d, %d, %d, %s, '%s')]]
 
--- Lines in the order of their stock rows, so that two orders never wait for each other; the item
--- that is not there comes last.
+-- Lines are in the order of their stock rows, so that two orders never wait for each other; the
+-- missing item comes last.
 local function draw_lines(warehouse)
   local lines, is_local = {}, 1
   for number = 1, uniform(5, 15) do
@@ -162,7 +162,7 @@ end
 local function new_order(home)
   local district, customer = uniform(1, DISTRICTS), customer_number()
   local lines, is_local, rolls_back = draw_lines(home)
-  ask("BEGIN")
+  query("BEGIN")
   row(
     "customer",
     [[SELECT c_discount, c_last, c_credit, w_tax FROM customer JOIN warehouse ON w_id = c_w_id WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]],
@@ -176,12 +176,12 @@ local function new_order(home)
     home,
     district
   )[1]
-  ask(
+  query(
     [[UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = %d AND d_id = %d]],
     home,
     district
   )
-  ask(
+  query(
     [[INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) VALUES (%d, %d, %d, %d, NOW(), %d, %d)]],
     order,
     district,
@@ -190,7 +190,7 @@ local function new_order(home)
     #lines,
     is_local
   )
-  ask(
+  query(
     [[INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (%d, %d, %d)]],
     order,
     district,
@@ -199,8 +199,8 @@ local function new_order(home)
   for number, line in ipairs(lines) do
     local item = rows([[SELECT i_price, i_name, i_data FROM item WHERE i_id = %d]], line.item)[1]
     if item == nil then
-      assert(rolls_back, "the tables are not as the script needs them: there is no item")
-      ask("ROLLBACK")
+      assert(rolls_back, "the tables lack a row that the script needs: item")
+      query("ROLLBACK")
       return
     end
     local stock = row("row of stock", STOCK, district, line.supplier, line.item)
@@ -208,7 +208,7 @@ local function new_order(home)
     if left < 10 then
       left = left + 91
     end
-    ask(
+    query(
       [[UPDATE stock SET s_quantity = %d, s_ytd = s_ytd + %d, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + %d WHERE s_w_id = %d AND s_i_id = %d]],
       left,
       line.quantity,
@@ -216,7 +216,7 @@ local function new_order(home)
       line.supplier,
       line.item
     )
-    ask(
+    query(
       LINE,
       order,
       district,
@@ -229,7 +229,7 @@ local function new_order(home)
       quoted(stock[3])
     )
   end
-  ask("COMMIT")
+  query("COMMIT")
 end
 
 -- Payment (clause 2.5) ----------------------------------------------------------------------------
@@ -245,14 +245,14 @@ local function payment(home)
   end
   local customer, name = who()
   local amount = money(uniform(100, 500000))
-  ask("BEGIN")
-  ask([[UPDATE warehouse SET w_ytd = w_ytd + %s WHERE w_id = %d]], amount, home)
+  query("BEGIN")
+  query([[UPDATE warehouse SET w_ytd = w_ytd + %s WHERE w_id = %d]], amount, home)
   local w_name = row(
     "warehouse",
     [[SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse WHERE w_id = %d]],
     home
   )[1]
-  ask(
+  query(
     [[UPDATE district SET d_ytd = d_ytd + %s WHERE d_w_id = %d AND d_id = %d]],
     amount,
     home,
@@ -282,7 +282,7 @@ local function payment(home)
       home,
       amount
     )
-    ask(
+    query(
       [[UPDATE customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s, c_payment_cnt = c_payment_cnt + 1, c_data = '%s' WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]],
       amount,
       amount,
@@ -292,7 +292,7 @@ local function payment(home)
       customer
     )
   else
-    ask(
+    query(
       [[UPDATE customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s, c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]],
       amount,
       amount,
@@ -301,7 +301,7 @@ local function payment(home)
       customer
     )
   end
-  ask(
+  query(
     [[INSERT INTO history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, h_data) VALUES (%d, %d, %d, %d, %d, NOW(), %s, '%s')]],
     their_district,
     warehouse,
@@ -311,7 +311,7 @@ local function payment(home)
     amount,
     quoted(w_name .. "    " .. d_name)
   )
-  ask("COMMIT")
+  query("COMMIT")
 end
 
 -- Order-Status, Delivery, Stock-Level (clauses 2.6, 2.7, 2.8) ---------------------------------------
@@ -319,7 +319,7 @@ end
 local function order_status(home)
   local district = uniform(1, DISTRICTS)
   local customer, name = who()
-  ask("BEGIN")
+  query("BEGIN")
   customer = customer or middle_customer(home, district, name)
   row(
     "customer",
@@ -341,7 +341,7 @@ local function order_status(home)
     district,
     order
   )
-  ask("COMMIT")
+  query("COMMIT")
 end
 
 local function deliver(home, district, carrier)
@@ -354,7 +354,7 @@ local function deliver(home, district, carrier)
     return -- Clause 2.7.4.2: a district without a new order is skipped.
   end
   local order = oldest[1]
-  ask(
+  query(
     [[DELETE FROM new_order WHERE no_w_id = %d AND no_d_id = %d AND no_o_id = %d]],
     home,
     district,
@@ -367,14 +367,14 @@ local function deliver(home, district, carrier)
     district,
     order
   )[1]
-  ask(
+  query(
     [[UPDATE orders SET o_carrier_id = %d WHERE o_w_id = %d AND o_d_id = %d AND o_id = %d]],
     carrier,
     home,
     district,
     order
   )
-  ask(
+  query(
     [[UPDATE order_line SET ol_delivery_d = NOW() WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id = %d]],
     home,
     district,
@@ -387,7 +387,7 @@ local function deliver(home, district, carrier)
     district,
     order
   )[1]
-  ask(
+  query(
     [[UPDATE customer SET c_balance = c_balance + %s, c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = %d AND c_d_id = %d AND c_id = %d]],
     amount,
     home,
@@ -398,16 +398,16 @@ end
 
 local function delivery(home)
   local carrier = uniform(1, 10)
-  ask("BEGIN")
+  query("BEGIN")
   for district = 1, DISTRICTS do
     deliver(home, district, carrier)
   end
-  ask("COMMIT")
+  query("COMMIT")
 end
 
 local function stock_level(home, district)
   local threshold = uniform(10, 20)
-  ask("BEGIN")
+  query("BEGIN")
   local next_order = row(
     "district",
     [[SELECT d_next_o_id FROM district WHERE d_w_id = %d AND d_id = %d]],
@@ -422,7 +422,7 @@ local function stock_level(home, district)
     next_order - 20,
     threshold
   )
-  ask("COMMIT")
+  query("COMMIT")
 end
 
 -- A terminal --------------------------------------------------------------------------------------
@@ -450,8 +450,7 @@ end
 
 function thread_init()
   con = sysbench.sql.driver():connect()
-  local told = rows("SELECT name, value FROM contend_tpcc")
-  for _, one in ipairs(told) do
+  for _, one in ipairs(rows("SELECT name, value FROM contend_tpcc")) do
     if one[1] == "customers_per_district" then
       facts.customers = tonumber(one[2])
     elseif one[1] == "items" or one[1] == "c_load" then
@@ -468,13 +467,13 @@ function thread_done()
 end
 
 function event()
-  -- One that is begun anew is of the same kind.
+  -- A restarted transaction has the same kind.
   card = card or draw_card()
   card(home, home_district)
   card = nil
 end
 
--- Who was chosen to give way begins the transaction anew; some errors leave it open.
+-- The victim of a deadlock restarts its transaction; some errors leave it open.
 function sysbench.hooks.sql_error_ignorable(err)
   local code = err.sql_errno
   return code == 1213 or code == 1205 or code == 1020

@@ -14,16 +14,16 @@ COLD = "cold"
 
 COLD_STARTS = {
     COLD: "nothing",
-    "repeated": "what the same queries left, asked once before",
-    "queries": "what a count of rows for each column with a key left, as simple tools warm",
-    "queries-repeated": "both, one after the other",
-    "scan": "what a scan of every index left, as `contend warm` does it from elsewhere",
-    "list": "a list of all pages of the tables, written by contend and loaded by the server, as "
-    "`contend warm` does it on the server's own host",
-    "list-25": "the list of pages that the server writes after the same queries with its default "
-    "innodb_buffer_pool_dump_pct = 25, loaded by it: those used last, a quarter of the pool's size",
-    "list-100": "its list of all pages",
-    "primary": "what a server held that was asked for other rows by the same kind of queries",
+    "repeated": "the pages that the same queries read, sent once before",
+    "queries": "the pages that a row count for each column with a key reads, like simple tools",
+    "queries-repeated": "queries, then repeated",
+    "scan": "the pages that a scan of every index reads, like `contend warm` from a different host",
+    "list": "all pages of the tables, from a list that contend writes, like `contend warm` on the "
+    "server's own host",
+    "list-25": "the pages used last, a quarter of the pool's size: the list that the server writes "
+    "after the same queries with its default innodb_buffer_pool_dump_pct = 25",
+    "list-100": "the server's list of all pages",
+    "primary": "the pages of a server that ran the same kind of queries for different rows",
 }
 """Levels for which the server is restarted without its files in the page cache; the value describes
 the content of its buffer pool."""
@@ -50,25 +50,25 @@ class Warm(Setting):
             value = cell[OPTIONS.path].get(name, 0)
             if str(value).lower() not in ("0", "off", "false"):
                 raise Refused(
-                    f'"{how}" does not go with server.options.{name} = {value}: the server would '
-                    "read its caches back when it starts",
+                    f'= "{how}" conflicts with server.options.{name} = {value}: the server would '
+                    "reload its caches at its start",
                     hint="Leave that option out.",
                 )
         if cell["load.warmup"] > 0:
             raise Refused(
-                f'"{how}" needs load.warmup = 0: a warm-up would fill the caches before the '
+                f'= "{how}" needs load.warmup = 0: a warm-up would fill the caches before the '
                 "measured window",
                 hint='Write warmup = "0s" under [load].',
             )
         if how in LISTS and cell["server.change"] == "in_place":
             raise Refused(
-                f'"{how}" starts the server twice, and server.change = "in_place" changes options '
-                "of one that runs",
+                f'= "{how}" starts the server twice, which server.change = "in_place" does not '
+                "allow",
                 hint='Write change = "restart" under [server].',
             )
         if how != COLD and str(cell["data.engine"]).lower() != "innodb":
             raise Refused(
-                f'"{how}" warms the buffer pool of InnoDB, and data.engine is '
+                f'= "{how}" warms the buffer pool of InnoDB, but data.engine is '
                 f"{cell['data.engine']}",
                 hint='Write engine = "InnoDB" under [data].',
             )
@@ -76,14 +76,14 @@ class Warm(Setting):
     def refuse(self, cell: Values, *, own: bool) -> None:
         if cell[self.path] in COLD_STARTS and not own:
             raise RequestError(
-                f'server.warm = "{cell[self.path]}" restarts the server, and contend restarts no '
-                "server that is not its own",
-                hint="Leave --server out to use a private server, or take another server.warm.",
+                f'server.warm = "{cell[self.path]}" needs a private server: contend does not '
+                "restart a server that it did not start",
+                hint="Leave --server out, or use a different server.warm.",
             )
 
     def why_not_in_slices(self, cell: Values) -> str | None:
         if cell[self.path] in COLD_STARTS:
-            return f'{self.path} = "{cell[self.path]}" takes a restart before each measurement'
+            return f'{self.path} = "{cell[self.path]}" needs a restart before each measurement'
         return None
 
     def launch(self, cell: Values, launch: Launch) -> None:
@@ -103,10 +103,10 @@ WARM = Warm(
         "warm",
         Choice(("as-found", *COLD_STARTS, "index", "full")),
         "index",
-        "what is in the caches when a run begins: as-found (what earlier runs left), index (the "
-        "caches of the storage engines are filled with the tables as far as they fit, as `contend "
-        "warm` does it), full (every row and index of the database is read, and every file of it); "
-        "or, after a restart with nothing of its files in the page cache, "
+        "content of the caches when a run begins: as-found (left by earlier runs), index (the "
+        "engines' caches are filled with the tables as far as they fit, like `contend warm`), full "
+        "(every row, index and file of the database is read). With all others the server is "
+        "restarted without its files in the page cache, and its buffer pool has: "
         + ", ".join(f"{name} ({means})" for name, means in COLD_STARTS.items()),
     ),
     need=Need.RESTART,
@@ -120,7 +120,7 @@ class BeforeRun(Setting):
 
     def check(self, cell: Values) -> None:
         if any(not statement.strip() for statement in cell[self.path]):
-            raise Refused("has an empty statement", hint="Leave it out.")
+            raise Refused("has an empty statement", hint="Remove it.")
 
     def apply(self, target: Target, cell: Values) -> None:
         statements = cell[self.path]
@@ -140,9 +140,9 @@ BEFORE_RUN = BeforeRun(
         "before_run",
         Texts(),
         [],
-        "statements that are sent to the server before each run, after its caches were filled "
-        "(in slices before each block, or before each turn of work that has an end), and are not "
-        'undone: ["RESET QUERY CACHE"]',
+        "statements sent to the server before each run, after its caches are filled (in slices: "
+        "before each block, or before each turn of work that has an end). They are not undone. "
+        'Example: ["RESET QUERY CACHE"]',
     ),
     each_run=True,
     tried=True,
@@ -167,8 +167,8 @@ CHECK = Check(
         "check",
         Choice(("ends", EACH_RUN, NEVER)),
         "ends",
-        "when the tables are asked for the conditions of their schema, if it has some: ends (after "
-        "loading, and before a copy of the data is given up), each_run (after every run too) or "
+        "when contend checks the conditions of the tables' schema, if it has any: ends (after "
+        "loading, and before a copy of the data is discarded), each_run (also after every run) or "
         "never",
     ),
     need=Need.IN_PLACE,
@@ -182,17 +182,17 @@ class LockFiles(Setting):
     def check(self, cell: Values) -> None:
         if cell[self.path] and cell[WARM.path] in COLD_STARTS:
             raise Refused(
-                f'files that are locked in memory do not go with server.warm = "{cell[WARM.path]}"'
-                ", which wants them out of it",
+                f'conflicts with server.warm = "{cell[WARM.path]}", which removes the files from '
+                "memory",
                 hint=f"Leave {self.path} out.",
             )
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         if cell[self.path] and not own:
             raise RequestError(
-                f"{self.path} locks the files of a private server, and contend locks none of a "
-                "server that is not its own",
-                hint=f"Leave --server out to use a private server, or {self.path}.",
+                f"{self.path} needs a private server: contend does not lock the files of a server "
+                "that it did not start",
+                hint=f"Leave out --server or {self.path}.",
             )
 
     def apply(self, target: Target, cell: Values) -> None:
@@ -207,9 +207,9 @@ LOCK_FILES = LockFiles(
         "lock_files",
         Flag(),
         False,
-        "lock the files of a private server's tables in memory, for a kernel that takes files out "
-        "of memory which are only read (DAMON; a report says so): those that have no cache but "
-        "the kernel's, so not InnoDB's",
+        "lock the table files of a private server in memory, if the kernel evicts files that are "
+        "only read (DAMON; the report says so). InnoDB's files are not locked, because it caches "
+        "its pages itself",
     ),
     need=Need.IN_PLACE,
 )

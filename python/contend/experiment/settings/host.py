@@ -12,9 +12,9 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.experiment.settings.model import Differs, HostRequest, Launch, Need, Setting, Values
-from contend.experiment.settings.place import CpuWords
+from contend.experiment.settings.place import CpuNames
 from contend.experiment.settings.values import Choice, Flag, Key, Text, ValueKind, WholeNumber
-from contend.host.placement import cpus as words
+from contend.host.placement import cpus
 from contend.host.placement.model import as_list
 
 SECTION = "host"
@@ -95,9 +95,9 @@ def _idle(path: str, most_us: int) -> list[HostRequest]:
 
 def _irq(path: str, value: str) -> list[HostRequest]:
     """Raises RequestError for CPUs that do not exist."""
-    cpus = as_list(words.cpus_of(value, words.layout(), path))
+    numbers = as_list(cpus.cpus_of(value, cpus.layout(), path))
     # Some interrupts take no value, such as a timer's, or a queue's that the kernel itself places.
-    return [HostRequest(path, "proc/irq/[0-9]*/smp_affinity_list", cpus, optional=True)]
+    return [HostRequest(path, "proc/irq/[0-9]*/smp_affinity_list", numbers, optional=True)]
 
 
 _NUMBER = WholeNumber(0, 1 << 40)
@@ -108,7 +108,7 @@ HOST: tuple[Setting, ...] = (
     _row(
         "smt",
         Flag(),
-        "whether the threads of a core are used (simultaneous multithreading)",
+        "simultaneous multithreading: whether all threads of a core are used",
         _smt,
     ),
     _row(
@@ -121,8 +121,8 @@ HOST: tuple[Setting, ...] = (
     _row(
         "idle_latency_us",
         _NUMBER,
-        "idle states that take longer to wake up from are turned off, all others on: 0 has CPUs "
-        "that never sleep deeply",
+        "turn off idle states that take longer than this to wake up from, and turn on the others; "
+        "0: no deep sleep",
         _idle,
     ),
     _row(
@@ -134,66 +134,70 @@ HOST: tuple[Setting, ...] = (
     _row(
         "read_ahead_kb",
         WholeNumber(0, 1 << 20),
-        "how far the kernel reads ahead on that disk; it rounds to whole pages",
+        "read-ahead of that disk; the kernel rounds it to whole pages",
         "sys/block/{disk}/queue/read_ahead_kb",
     ),
     _row(
         "transparent_hugepage",
         Choice(("always", "madvise", "never")),
-        "transparent huge pages: for all memory, for what asks for them, or not at all",
+        "transparent huge pages: for all memory, only on request (madvise), or never",
         "sys/kernel/mm/transparent_hugepage/enabled",
     ),
     _row(
         "huge_pages",
         WholeNumber(0, 1 << 30),
-        "vm.nr_hugepages: huge pages that are reserved; fewer if memory is in pieces",
+        "vm.nr_hugepages: huge pages to reserve; the kernel reserves fewer if memory is fragmented",
         "proc/sys/vm/nr_hugepages",
     ),
-    _vm("swappiness", WholeNumber(0, 200), "how willingly memory of processes is swapped out"),
-    _vm("zone_reclaim_mode", WholeNumber(0, 7), "whether a full node throws out pages of its own"),
+    _vm("swappiness", WholeNumber(0, 200), "how readily the memory of processes is swapped out"),
+    _vm(
+        "zone_reclaim_mode",
+        WholeNumber(0, 7),
+        "whether a full NUMA node evicts its own pages before it uses a different node",
+    ),
     _row(
         "numa_balancing",
         WholeNumber(0, 3),
-        "kernel.numa_balancing: whether memory is moved to the node that uses it",
+        "kernel.numa_balancing: whether memory moves to the NUMA node that uses it",
         "proc/sys/kernel/numa_balancing",
     ),
     _row(
         "autogroup",
         Flag(),
-        "kernel.sched_autogroup_enabled: whether CPU time is divided between sessions first; the "
-        "server is started anew, since a thread keeps the group that it began in",
+        "kernel.sched_autogroup_enabled: whether CPU time is divided between sessions first. The "
+        "server is restarted, because a thread keeps its first group",
         "proc/sys/kernel/sched_autogroup_enabled",
         Need.RESTART,
     ),
-    _vm("dirty_ratio", _PERCENT, "percent of memory that may be dirty before writers must wait"),
-    _vm("dirty_background_ratio", _PERCENT, "percent that may be before it is written back"),
-    _vm("dirty_bytes", _NUMBER, "the same as dirty_ratio in bytes, and in place of it"),
-    _vm("dirty_background_bytes", _NUMBER, "likewise of dirty_background_ratio"),
-    _vm("dirty_expire_centisecs", _NUMBER, "how old dirty data are at most, in 10 ms"),
-    _vm("dirty_writeback_centisecs", _NUMBER, "how often they are written back, in 10 ms"),
+    _vm("dirty_ratio", _PERCENT, "percentage of memory that may be dirty before writers wait"),
+    _vm("dirty_background_ratio", _PERCENT, "percentage that may be dirty before write-back"),
+    _vm("dirty_bytes", _NUMBER, "dirty_ratio in bytes, which it replaces"),
+    _vm("dirty_background_bytes", _NUMBER, "dirty_background_ratio in bytes, which it replaces"),
+    _vm("dirty_expire_centisecs", _NUMBER, "maximum age of dirty data, in units of 10 ms"),
+    _vm("dirty_writeback_centisecs", _NUMBER, "interval of write-backs, in units of 10 ms"),
     _row(
         "busy_poll",
         _NUMBER,
-        "net.core.busy_poll: microseconds that poll spins for packets of a network card",
+        "net.core.busy_poll: microseconds that poll() spins for network packets",
         "proc/sys/net/core/busy_poll",
     ),
     _row(
         "busy_read",
         _NUMBER,
-        "net.core.busy_read: microseconds that a read does",
+        "net.core.busy_read: microseconds that a read spins for network packets",
         "proc/sys/net/core/busy_read",
     ),
     _row(
         "irq_cpus",
-        CpuWords(words.PATTERN, 'CPUs such as "0" or "0-3"'),
-        "CPUs that handle interrupts of devices, those of a queue's own apart",
+        CpuNames(cpus.PATTERN, 'CPUs such as "0" or "0-3"'),
+        "CPUs that handle device interrupts, except those that the kernel itself places",
         _irq,
     ),
     _row(
         "rt_runtime_us",
         _NUMBER,
-        "how many microseconds of each second the control group of contend may spend on real-time "
-        "processes (cpu.rt_runtime_us, of the older hierarchy)",
+        "microseconds per second that contend's control group may spend on real-time processes "
+        "(cpu.rt_runtime_us of cgroup v1)",
         "sys/fs/cgroup/cpu/{group}/cpu.rt_runtime_us",
     ),
     PageCache(
@@ -202,8 +206,8 @@ HOST: tuple[Setting, ...] = (
             "page_cache",
             Choice(("as-found", "dropped")),
             "as-found",
-            "dropped: before each run the page cache of the whole host is emptied; what "
-            "server.warm reads is in it again",
+            "dropped: empty the page cache of the whole host before each run, and before "
+            "server.warm fills it",
         ),
         differs=Differs.HOST,
     ),
@@ -216,7 +220,7 @@ def refuse_untouched(cell: Values) -> None:
     for setting in HOST:
         if cell[setting.path] != setting.key.default:
             raise RequestError(
-                f"{setting.path} changes this host, and contend changes nothing of it unless told",
-                hint="--touch-host allows it: what was before is noted on the disk, and put back "
-                "in the end; after a crash `contend restore host` does it.",
+                f"{setting.path} changes this host, which needs --touch-host",
+                hint="Add --touch-host. contend records the old values on disk and restores them "
+                "at the end; after a crash, run `contend restore host`.",
             )

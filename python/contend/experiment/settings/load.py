@@ -24,7 +24,7 @@ _HERE = (
         "threads",
         WholeNumber(1, 1024),
         None,
-        "worker threads of the load generator (default: one a CPU, if each has a connection)",
+        "worker threads of the load generator (default: one per CPU, at most one per connection)",
     ),
     Key("warmup", Duration(zero_allowed=True), 1.0, "load before the measured window"),
     Key("measure", Duration(), 5.0, "length of the measured window"),
@@ -32,14 +32,14 @@ _HERE = (
         "interval",
         Duration(zero_allowed=True),
         1.0,
-        "length of the intervals reported while a run lasts; 0: none",
+        "length of the intervals reported during a run; 0: none",
     ),
     Key(
         "protocol",
         Choice(("prepared", "text", HANDLER_SOCKET)),
         "prepared",
-        "prepared: binary protocol, statements prepared once a connection; text: plain queries; "
-        "handler_socket: rows by key over MariaDB's plugin of that name (server.use = "
+        "prepared: binary protocol, statements prepared once per connection; text: plain queries; "
+        "handler_socket: rows by key through MariaDB's HandlerSocket plugin (server.use = "
         '"mariadb+handlersocket"), for point_select, random_points and update_non_index',
     ),
     Key(
@@ -47,7 +47,7 @@ _HERE = (
         Choice(("auto", *ENGINES)),
         "auto",
         "how the load generator waits for its sockets: auto (io_uring if this host allows it, else "
-        "epoll), chosen once for all cells; as a factor each level names one",
+        "epoll), chosen once for all cells; a level of a factor names one",
         level_kind=Choice(ENGINES),
     ),
 )
@@ -56,13 +56,13 @@ _HERE = (
 _ELSEWHERE = frozenset({"route", "slices"})
 """For runs that query several servers at the same time."""
 
-_RATE = Key("rate", Real(0.0, 1e9), None, "events a second throughout, if there are no stages")
+_RATE = Key("rate", Real(0.0, 1e9), None, "events per second throughout, without stages")
 
 
 def _keys() -> tuple[Key, ...]:
     here = {key.name: key for key in _HERE}
-    told = tuple(key for key in LOAD if key.name not in here and key.name not in _ELSEWHERE)
-    return (*_HERE, *(_arrival(key) if key.name == "arrival" else key for key in told))
+    others = tuple(key for key in LOAD if key.name not in here and key.name not in _ELSEWHERE)
+    return (*_HERE, *(_arrival(key) if key.name == "arrival" else key for key in others))
 
 
 def _arrival(key: Key) -> Key:
@@ -82,13 +82,11 @@ class ArrivalSetting(Setting):
         arrival = cell[self.path]
         if arrival["kind"] != "open":
             return
-        given = [name for name in ("rate", "stages") if arrival[name] is not None]
-        if len(given) != 1:
+        rates = [name for name in ("rate", "stages") if arrival[name] is not None]
+        if len(rates) != 1:
             raise Refused(
-                'of kind "open" needs a rate or stages'
-                if not given
-                else "has a rate and stages, which say the same",
-                hint='Write arrival = { kind = "open", rate = 1000 }.',
+                'of kind "open" needs a rate or stages' if not rates else "has a rate and stages",
+                hint='Write one of them: arrival = { kind = "open", rate = 1000 }.',
             )
 
     def why_not_in_slices(self, cell: Values) -> str | None:
@@ -107,7 +105,7 @@ class ProtocolSetting(Setting):
         if own and cell[self.path] == HANDLER_SOCKET and PLUGIN not in server:
             raise RequestError(
                 f'{self.path} = "{HANDLER_SOCKET}" needs a server with that plugin',
-                hint=f'Write `server.use = "mariadb+{PLUGIN}"`: contend gets it.',
+                hint=f'Write `server.use = "mariadb+{PLUGIN}"`: contend downloads it.',
             )
 
 
@@ -119,14 +117,14 @@ class HostsSetting(Setting):
         hosts, connections = cell[self.path], cell["load.connections"]
         if connections % hosts:
             raise Refused(
-                f"has {hosts} hosts share {connections} connections, which cannot be divided",
+                f"= {hosts} does not divide load.connections = {connections} evenly",
                 hint=f"Make load.connections a multiple of {hosts}.",
             )
 
     def why_not_in_slices(self, cell: Values) -> str | None:
         if cell[self.path] == 1:
             return None
-        return "slices follow one another at other times on each of several hosts"
+        return "several load hosts do not switch slices at the same time"
 
 
 _OF_QUERIES = {"arrival": ArrivalSetting, "depth": Setting, "protocol": ProtocolSetting}
@@ -163,8 +161,8 @@ SLICES = tuple(
             "slice",
             Duration(),
             None,
-            "how long a level is measured at a time, in slices (default: 100ms, or five times the "
-            "median response time of the slowest kind of event if that is longer)",
+            "length of a slice: measurement of one level at a time (default: 100ms, or five times "
+            "the median response time of the slowest kind of event if that is longer)",
         ),
         Key(
             "settle",
@@ -229,9 +227,9 @@ def ends_with_its_work(cell: Values) -> bool:
 
 def load_plan(cell: Values) -> dict[str, Any]:
     """The `load` of a plan; contend-load's defaults are left out."""
-    told = {key.name: cell[f"load.{key.name}"] for key in KEYS}
-    told |= {k.name: k.kind.completed(told[k.name]) for k in KEYS if isinstance(k.kind, Tagged)}
-    values = {n: value for n, value in told.items() if n not in _USUAL or value != _USUAL[n]}
+    every = {key.name: cell[f"load.{key.name}"] for key in KEYS}
+    every |= {k.name: k.kind.completed(every[k.name]) for k in KEYS if isinstance(k.kind, Tagged)}
+    values = {n: value for n, value in every.items() if n not in _USUAL or value != _USUAL[n]}
     arrival: Mapping[str, Any] = values.get("arrival", {})
     if arrival.get("rate") is not None:
         stages = [{"rate": arrival["rate"]}]

@@ -40,10 +40,10 @@ class Differs(Enum):
     """What differs between the levels of a setting, which decides what each level needs for itself
     when compared in slices."""
 
-    SERVER = "what is done to a server"
-    SERVERS = "which server it is"
-    ROUTE = "how the server is reached"
-    QUERIES = "what is asked, and how"
+    SERVER = "the configuration of a server"
+    SERVERS = "the server itself"
+    ROUTE = "the connection to the server"
+    QUERIES = "the queries and their protocol"
     LOAD = "the load as a whole"
     HOST = "the host, which all levels share"
 

@@ -38,9 +38,9 @@ WITHOUT_EFFECT = {
     "query_cache_limit": _NO_QUERY_CACHE,
     "query_cache_size": _NO_QUERY_CACHE,
     "query_cache_type": _NO_QUERY_CACHE,
-    "skip_grant_tables": "it lets everybody in",
+    "skip_grant_tables": "it accepts every login",
     "skip_log_bin": "it writes no log",
-    "skip_name_resolve": "it lets everybody in",
+    "skip_name_resolve": "it accepts every login",
     "table_definition_cache": _NO_FILES,
     "table_open_cache": _NO_FILES,
     "thread_cache_size": "it keeps no threads",
@@ -48,8 +48,8 @@ WITHOUT_EFFECT = {
 """Options of other servers that it accepts and ignores, and why they have no effect."""
 
 KNOBS = tuple(
-    Key(name, value_kind(_SCHEMA, told), told["default"], sentence(told["description"]))
-    for name, told in _SCHEMA["knobs"].items()
+    Key(name, value_kind(_SCHEMA, knob), knob["default"], sentence(knob["description"]))
+    for name, knob in _SCHEMA["knobs"].items()
 )
 """From contend-load's schema. Those that a file does not give keep their default."""
 
@@ -68,20 +68,20 @@ class Knobs(Setting):
         if not is_model(cell):
             if knobs:
                 raise RequestError(
-                    f"{self.path}.{next(iter(knobs))} is a knob of the model server, and the "
+                    f"{self.path}.{next(iter(knobs))} is a knob of the model server, but the "
                     f"server is {shown(server_named(cell))}",
                     hint='Use --server model, or write kind = "model" under [server].',
                 )
             return
         for path, wanted, hint in _lacking(cell):
             raise RequestError(
-                f"the model server cannot have {path} = {shown(wanted)}",
-                hint=f"{hint} It has the index and the rows of sbtest, and a key cache: it is no "
-                "database.",
+                f"the model server does not support {path} = {shown(wanted)}",
+                hint=f"{hint} The model server is not a database: it has the index and rows of "
+                "sbtest and a key cache.",
             )
         if not own:
             raise RequestError(
-                'server.kind = "model" is a private server, and --server names one that runs',
+                'server.kind = "model" needs a private server, but --server names a running one',
                 hint="Leave --server out.",
             )
         _refuse_together(knobs)
@@ -100,28 +100,28 @@ def _lacking(cell: Values) -> list[tuple[str, object, str]]:
     """Settings of the cell that it lacks: path, value, and what it supports instead."""
     workload, warm = cell["workload"], cell[WARM.path]
     checks = [
-        ("data.schema", cell["data.schema"], cell["data.schema"] == "sbtest", 'Take "sbtest".'),
+        ("data.schema", cell["data.schema"], cell["data.schema"] == "sbtest", 'Use "sbtest".'),
         ("data.engine", cell["data.engine"], str(cell["data.engine"]).lower() == "myisam",
          'Its index is laid out as MyISAM\'s: write engine = "MyISAM" under [data].'),
-        ("data.k", cell["data.k"], cell["data.k"] == "row_number", 'Take "row_number".'),
+        ("data.k", cell["data.k"], cell["data.k"] == "row_number", 'Use "row_number".'),
         ("data.tables", cell["data.tables"], cell["data.tables"] is None,
          "Its one table is sbtest: leave data.tables out."),
         ("data.table_options", cell["data.table_options"], not cell["data.table_options"],
          "Leave it out."),
         ("workload.kind", workload["kind"], workload["kind"] in ("random_points", "sql"),
-         'Take "random_points", or "sql" with the same SELECT.'),
+         'Use "random_points", or "sql" with the same SELECT.'),
         ("workload", workload["kind"], not may_write(workload["kind"], workload),
-         "It writes nothing: take statements that only read."),
+         "Use statements that only read."),
         (WARM.path, warm, warm not in COLD_STARTS,
-         'It has no files to be cold: take "index" or "as-found".'),
+         'Use "index" or "as-found".'),
         (LOCK_FILES.path, cell[LOCK_FILES.path], not cell[LOCK_FILES.path],
-         "It has no files: leave it out."),
+         "Leave it out."),
         (REDO_LOG_FOLDER.path, cell[REDO_LOG_FOLDER.path], not cell[REDO_LOG_FOLDER.path],
-         "It has no log: leave it out."),
+         "Leave it out."),
         ("load.protocol", cell["load.protocol"], cell["load.protocol"] != HANDLER_SOCKET,
-         'Take "prepared" or "text".'),
+         'Use "prepared" or "text".'),
     ]  # fmt: skip
-    return [(path, wanted, hint) for path, wanted, is_had, hint in checks if not is_had]
+    return [(path, wanted, hint) for path, wanted, fits, hint in checks if not fits]
 
 
 def _refuse_together(knobs: Values) -> None:
@@ -131,7 +131,7 @@ def _refuse_together(knobs: Values) -> None:
         other = "stall_ms" if there == "stall_every_s" else "stall_every_s"
         raise RequestError(
             f"server.knobs.{there} needs server.knobs.{other}",
-            hint="A stall is every stall_every_s seconds, and lasts stall_ms.",
+            hint="A stall occurs every stall_every_s seconds and lasts stall_ms.",
         )
 
 
@@ -140,7 +140,7 @@ SETTING = Knobs.of(
     "knobs",
     TomlTable(KNOBS, whole=False),
     {},
-    "what a model server does besides, by name; of no other kind of server",
+    "additional work of a model server, by name; only for that kind of server",
     need=Need.RESTART,
     tried=True,
 )

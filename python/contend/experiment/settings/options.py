@@ -81,7 +81,7 @@ class Options(Setting):
         if own and names and _is_mysql(cell):
             raise RequestError(
                 f"{self.path}.{names[0]}: MySQL has no query cache since version 8.0",
-                hint="Take a MariaDB server, or give server.options without the query cache.",
+                hint="Use a MariaDB server, or leave the options of the query cache out.",
             )
 
     def between(self, before: Values, after: Values) -> Need:
@@ -138,8 +138,8 @@ GLOBALS = Globals.of(
     "globals",
     _VARIABLES,
     {},
-    "dynamic variables that are set while a server runs (SET GLOBAL), by name, over what it "
-    "was started with; they are put back before a cell that does not have them",
+    "dynamic variables that are set while the server runs (SET GLOBAL), by name, over its start "
+    "values; they are restored before a cell without them",
     need=Need.IN_PLACE,
     tried=True,
 )
@@ -155,11 +155,11 @@ class SessionVariables(Setting):
             return
         if cell["workload"]["kind"] == SCRIPT:
             raise Refused(
-                "is for workloads of contend's own: a script opens its connections itself",
-                hint="Have the script's thread_init() set its variables.",
+                "does not work with a script, which opens its own connections",
+                hint="Set the variables in the script's thread_init().",
             )
         if cell["load.protocol"] == HANDLER_SOCKET:
-            raise Refused("is not for HandlerSocket, whose connections have no variables")
+            raise Refused("does not work with HandlerSocket, whose connections have no variables")
 
     def apply(self, target: Target, cell: Values) -> None:
         target.set_session(cell[self.path])
@@ -170,15 +170,15 @@ SESSION = SessionVariables.of(
     "session",
     _VARIABLES,
     {},
-    "variables that each connection of the load sets for itself (SET SESSION), by name; nobody "
-    "else's connections have them",
+    "variables that each connection of the load sets for itself (SET SESSION), by name; other "
+    "connections are not affected",
     need=Need.IN_PLACE,
     tried=True,
     differs=Differs.QUERIES,
 )
 
 ANY = "any"
-"""The servers of every kind."""
+"""Servers of any kind."""
 
 _NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_-]*", "letters, digits, '_' and '-'")
 
@@ -205,7 +205,7 @@ class Profiles(AnyTable):
             reason = f'"{name}" is not the name of a profile: it {refused.reason}'
             raise Refused(reason, at=(name,), whole=True) from None
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}", at=(name,))
+            raise Refused(f"must be {self.expected()}, not {shown(value)}", at=(name,))
         read: dict[str, Any] = {}
         options = OPTIONS.key.kind
         assert isinstance(options, Named)
@@ -213,7 +213,7 @@ class Profiles(AnyTable):
             at = (name, str(kind))
             if kind not in _kinds():
                 hint = did_you_mean(str(kind), _kinds())
-                reason = f'"{kind}" is no kind of server'
+                reason = f'unknown kind of server "{kind}"'
                 raise Refused(reason, hint=hint, at=at, whole=True)
             with at_place(*at):
                 read[kind] = options.read(table)
@@ -221,8 +221,8 @@ class Profiles(AnyTable):
                 (one for one in read[kind] if plain_option(one) in LAYOUT_OPTIONS), None
             )
             if laid_out is not None:
-                reason = f"{laid_out} lays out the files of the data, and a profile does not"
-                hint = f"Give it in {OPTIONS.path}."
+                reason = f"{laid_out} decides the layout of the data files: no profile can set it"
+                hint = f"Set it in {OPTIONS.path}."
                 raise Refused(reason, hint=hint, at=(*at, laid_out), whole=True)
         return read
 
@@ -236,8 +236,10 @@ class Profiles(AnyTable):
         steps, key = options.inside(option)
         return (name, kind, *steps), key
 
-    def words(self) -> str:
-        return f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).words()}"
+    def expected(self) -> str:
+        return (
+            f"tables of server options: NAME.KIND.OPTION, with KIND {Choice(_kinds()).expected()}"
+        )
 
     def schema(self) -> dict[str, Any]:
         options = OPTIONS.key.kind.schema()
@@ -254,8 +256,7 @@ PROFILES = Setting.of(
     "profiles",
     Profiles(),
     {},
-    "sets of options of private servers, by name, each with tables of options for servers of "
-    "any kind, of mariadb and of mysql",
+    "named sets of options of private servers, with tables for servers of any kind and of one",
     tried=True,
 )
 
@@ -267,14 +268,14 @@ class Profile(Setting):
     def check(self, cell: Values) -> None:
         name, known = cell[self.path], cell[PROFILES.path]
         if name is not None and name not in known:
-            hint = did_you_mean(name, known) or "Make it with a table [server.profiles.NAME]."
-            raise Refused(f'names "{name}", which is no profile', hint=hint)
+            hint = did_you_mean(name, known) or "Define it in a table [server.profiles.NAME]."
+            raise Refused(f'names an unknown profile "{name}"', hint=hint)
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         if not own and options_of(cell):
             raise RequestError(
-                f'{self.path} = "{cell[self.path]}" starts servers with options, and contend does '
-                "not start a server that is not its own",
+                f'{self.path} = "{cell[self.path]}" needs private servers, but --server names a '
+                "running one",
                 hint="Leave --server out to use private servers.",
             )
 
@@ -287,7 +288,7 @@ PROFILE = Profile.of(
     "profile",
     _NAME,
     None,
-    "which of server.profiles a private server is started with (default: none)",
+    "the profile of server.profiles with which a private server starts (default: none)",
     need=Need.RESTART,
     tried=True,
 )

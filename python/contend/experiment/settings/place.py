@@ -28,7 +28,7 @@ from contend.experiment.settings.values import (
     WholeNumber,
     shown,
 )
-from contend.host.placement import cpus as words
+from contend.host.placement import cpus
 from contend.host.placement.beside import PATTERNS, Spin
 from contend.host.placement.groups import real_time_file
 from contend.host.placement.look import ROLES
@@ -46,7 +46,7 @@ _CAP_SYS_NICE = 23
 
 
 @dataclass(frozen=True, slots=True)
-class CpuWords:
+class CpuNames:
     """CPUs by name; a bare number is a CPU."""
 
     pattern: str
@@ -56,9 +56,9 @@ class CpuWords:
         text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
         if isinstance(text, str) and re.fullmatch(self.pattern, text):
             return text
-        raise Refused(f"must be {self.words()}, not {shown(value)}")
+        raise Refused(f"must be {self.expected()}, not {shown(value)}")
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return self.meaning
 
     def schema(self) -> dict[str, object]:
@@ -66,17 +66,17 @@ class CpuWords:
         return {"anyOf": [text, {"type": "integer", "minimum": 0}]}
 
 
-_ONE = CpuWords(
-    words.PATTERN, f'CPUs such as "0-5,8", "node:0", "{words.ONE_THREAD}" or "{words.ALL}"'
+_ONE = CpuNames(
+    cpus.PATTERN, f'CPUs such as "0-5,8", "node:0", "{cpus.ONE_THREAD}" or "{cpus.ALL}"'
 )
-_RELATED = CpuWords(
-    "|".join((words.PATTERN, *words.RELATIONS)),
-    f'{_ONE.meaning}, or "{words.APART}", "{words.TOGETHER}" or "{words.ONE_EACH}"',
+_RELATED = CpuNames(
+    "|".join((cpus.PATTERN, *cpus.RELATIONS)),
+    f'{_ONE.meaning}, or "{cpus.APART}", "{cpus.TOGETHER}" or "{cpus.ONE_EACH}"',
 )
-_CLIENTS = CpuWords(f"{words.PATTERN}|{words.HALF}", f'{_ONE.meaning}, or "{words.HALF}"')
+_CLIENTS = CpuNames(f"{cpus.PATTERN}|{cpus.HALF}", f'{_ONE.meaning}, or "{cpus.HALF}"')
 _MEMORY = Text(
-    words.MEMORY_PATTERN,
-    '"node:0" (bound to it, with its CPUs unless cpus names others), "bind:0", "preferred:0", '
+    cpus.MEMORY_PATTERN,
+    '"node:0" (bound to it and, unless cpus is set, its CPUs), "bind:0", "preferred:0", '
     '"interleave" (over all nodes), "interleave:0-1", "local" or "default"',
 )
 
@@ -111,20 +111,19 @@ class Placing(Setting):
         if self.path != f"{CLIENT}.cpus" or cell[self.path] is None:
             return
         relation = _relation(cell)
-        goes = cell[self.path] == words.HALF and relation != words.ONE_EACH
+        goes = cell[self.path] == cpus.HALF and relation != cpus.ONE_EACH
         if relation is not None and not goes:
             raise Refused(
-                f'and {SERVER}.cpus = "{relation}" both say where contend-load runs',
+                f'conflicts with {SERVER}.cpus = "{relation}", which places contend-load too',
                 hint="Leave one of them out.",
             )
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         if self.section.startswith(SERVER) and not own and cell[self.path] != self.key.default:
             raise RequestError(
-                f"{self.path} = {shown(cell[self.path])} places the server, and contend does not "
-                "place a server that is not its own: here or on another host, whoever runs it "
-                "starts it so",
-                hint="Leave --server out to use a private server.",
+                f"{self.path} = {shown(cell[self.path])} needs a private server: contend does not "
+                "place a server that it did not start",
+                hint="Leave --server out, or place your server when you start it.",
             )
         if self.is_first and (self.section != NEIGHBOUR or cell[self.path]):
             refuse_placement(placement_of(cell, self.section), self.section, cell)
@@ -143,9 +142,9 @@ class Placing(Setting):
             launch.client = placed
         elif self.section == NEIGHBOUR:
             if share := cell[self.path]:
-                cpus = placed.cpus or words.layout().allowed
+                spun = placed.cpus or cpus.layout().allowed
                 pattern = cell[f"{NEIGHBOUR}.pattern"]
-                launch.neighbour = Spin(share, cpus, pattern, placed)
+                launch.neighbour = Spin(share, spun, pattern, placed)
         elif placed:
             launch.threads[self.section.removeprefix(f"{THREADS}.")] = placed
             # The server's instruments identify its threads.
@@ -155,9 +154,9 @@ class Placing(Setting):
         """Threads are placed once the server runs; the first key places all of them together."""
         if self.path != _FIRST_OF_THREADS:
             return
-        asked = {role: placement_of(cell, f"{THREADS}.{role}") for role in ROLES}
-        if asked := {role: placed for role, placed in asked.items() if placed}:
-            target.note(THREADS, target.place_threads(asked))
+        every = {role: placement_of(cell, f"{THREADS}.{role}") for role in ROLES}
+        if wanted := {role: placed for role, placed in every.items() if placed}:
+            target.note(THREADS, target.place_threads(wanted))
 
 
 _FIRST_OF_THREADS = f"{THREADS}.{next(iter(ROLES))}.cpus"
@@ -166,51 +165,51 @@ _FIRST_OF_THREADS = f"{THREADS}.{next(iter(ROLES))}.cpus"
 def placement_of(cell: Values, section: str) -> Placement:
     """The placement requested by a section; raises RequestError if the host lacks a CPU or node."""
 
-    def asked(name: str) -> Any:
+    def value(name: str) -> Any:
         return cell.get(f"{section}.{name}")
 
     memory: str | None = None
     nodes: tuple[int, ...] = ()
-    if asked("memory") is not None:
-        memory, nodes = words.memory_of(asked("memory"), words.layout(), f"{section}.memory")
-    io_class, _, io_level = (asked("io_class") or "").partition(":")
-    scheduler = asked("class")
+    if value("memory") is not None:
+        memory, nodes = cpus.memory_of(value("memory"), cpus.layout(), f"{section}.memory")
+    io_class, _, io_level = (value("io_class") or "").partition(":")
+    scheduler = value("class")
     return Placement(
         cpus=_cpus_of(cell, section),
         memory=memory,
         nodes=nodes,
         scheduler=scheduler,
-        priority=asked("priority") if scheduler in REAL_TIME else 0,
-        nice=asked("nice"),
+        priority=value("priority") if scheduler in REAL_TIME else 0,
+        nice=value("nice"),
         io_class=io_class or None,
         io_level=int(io_level or 0),
-        transparent_huge=False if asked("huge_pages") == "never" else None,
-        open_files=asked("open_files"),
-        cpu_quota=asked("cpu_quota"),
-        lock_memory=asked("lock_memory") is True or asked("huge_pages") == "reserved",
+        transparent_huge=False if value("huge_pages") == "never" else None,
+        open_files=value("open_files"),
+        cpu_quota=value("cpu_quota"),
+        lock_memory=value("lock_memory") is True or value("huge_pages") == "reserved",
     )
 
 
 def _cpus_of(cell: Values, section: str) -> tuple[int, ...] | None:
     relation = _relation(cell)
-    if cell[f"{CLIENT}.cpus"] == words.HALF and section in (SERVER, CLIENT):
-        server, client = words.both(words.APART, words.layout(), f"{CLIENT}.cpus")
+    if cell[f"{CLIENT}.cpus"] == cpus.HALF and section in (SERVER, CLIENT):
+        server, client = cpus.both(cpus.APART, cpus.layout(), f"{CLIENT}.cpus")
         if section == CLIENT or relation is not None:
-            return server if (section, relation) == (SERVER, words.APART) else client
+            return server if (section, relation) == (SERVER, cpus.APART) else client
     elif relation is not None and section in (SERVER, CLIENT):
-        return words.both(relation, words.layout(), f"{SERVER}.cpus")[section == CLIENT]
+        return cpus.both(relation, cpus.layout(), f"{SERVER}.cpus")[section == CLIENT]
     path = f"{section}.cpus"
     named = cell[path]
     memory = str(cell.get(f"{section}.memory"))
-    if named is None and memory.startswith(words.NODE):
+    if named is None and memory.startswith(cpus.NODE):
         named, path = memory, f"{section}.memory"
-    return None if named is None else words.cpus_of(named, words.layout(), path)
+    return None if named is None else cpus.cpus_of(named, cpus.layout(), path)
 
 
 def _relation(cell: Values) -> str | None:
     """The relation of server and client, if the server's CPUs are given as one."""
     named = cell[f"{SERVER}.cpus"]
-    return named if named in words.RELATIONS else None
+    return named if named in cpus.RELATIONS else None
 
 
 def refuse_placement(placement: Placement, section: str, cell: Values) -> None:
@@ -221,42 +220,40 @@ def refuse_placement(placement: Placement, section: str, cell: Values) -> None:
         least = 20 - resource.getrlimit(resource.RLIMIT_NICE)[0]
         if placement.nice < least:
             raise RequestError(
-                f"{section}.nice = {placement.nice} needs root, or a limit for it (RLIMIT_NICE "
-                f"allows {least})",
+                f"{section}.nice = {placement.nice} needs root: RLIMIT_NICE allows {least} at the "
+                "lowest",
                 hint="`ulimit -e` shows the limit; /etc/security/limits.conf sets it.",
             )
 
 
 def _refuse_real_time(placement: Placement, section: str, cell: Values) -> None:
-    asked = f'{section}.class = "{placement.scheduler}"'
+    wanted = f'{section}.class = "{placement.scheduler}"'
     group = real_time_file()
     if placement.cpu_quota is not None and group is None:
         raise RequestError(
-            f'{section}.cpu_quota holds back no process of class "{placement.scheduler}" on this '
-            "kernel, which has no real time of control groups",
+            f'{section}.cpu_quota does not limit processes of class "{placement.scheduler}" on '
+            "this kernel, which has no real-time control groups",
             hint="Leave one of them out.",
         )
-    online = words.layout().online
+    online = cpus.layout().online
     if placement.cpus is None or set(placement.cpus) >= set(online):
-        what = "all CPUs" if placement.cpus is None else as_list(placement.cpus)
         raise RequestError(
-            f"{asked} would have {what} of this host, and whatever else runs here would wait for "
-            "it",
-            hint=f"Give {section}.cpus fewer than all of {as_list(online)}."
+            f"{wanted} would take all CPUs of this host, and everything else would wait",
+            hint=f"Set {section}.cpus to fewer CPUs than {as_list(online)}."
             if len(online) > 1
-            else "This host has one CPU.",
+            else "This host has only one CPU.",
         )
     limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
     if limit != resource.RLIM_INFINITY and limit < placement.priority and not _may_schedule():
         raise RequestError(
-            f"{asked} needs root, or a limit of at least {placement.priority} for real-time "
+            f"{wanted} needs root, or a limit of at least {placement.priority} for real-time "
             f"priorities (RLIMIT_RTPRIO is {limit})",
             hint="`ulimit -r` shows the limit; /etc/security/limits.conf sets it (rtprio).",
         )
     if group is not None and not cell["host.rt_runtime_us"] and _text(group) == "0":
         raise RequestError(
-            f"the control group of contend may have nothing real-time ({group} is 0)",
-            hint="host.rt_runtime_us = 950000 with --touch-host raises it while the run lasts.",
+            f"contend's control group may not run real-time processes ({group} is 0)",
+            hint="Set host.rt_runtime_us = 950000 with --touch-host to allow them during the run.",
         )
 
 
@@ -279,16 +276,16 @@ def _refuse_huge_pages(path: str, cell: Values) -> None:
         and "[never]" in enabled
     ):
         raise RequestError(
-            f'{path} = "malloc" asks for transparent huge pages, and this host gives none '
-            "(/sys/kernel/mm/transparent_hugepage/enabled says never)",
-            hint='host.transparent_hugepage = "madvise" with --touch-host has it give some.',
+            f'{path} = "malloc" needs transparent huge pages, but this host has turned them off '
+            "(/sys/kernel/mm/transparent_hugepage/enabled is never)",
+            hint='Set host.transparent_hugepage = "madvise" with --touch-host.',
         )
     reserved = cell["host.huge_pages"] or _text(Path("/proc/sys/vm/nr_hugepages"))
     if cell[path] == "reserved" and reserved in (None, "0"):
         raise RequestError(
-            f'{path} = "reserved" takes huge pages that are reserved, and this host has reserved '
-            "none (vm.nr_hugepages = 0)",
-            hint="host.huge_pages with --touch-host reserves some.",
+            f'{path} = "reserved" needs reserved huge pages, but this host has none '
+            "(vm.nr_hugepages = 0)",
+            hint="Reserve some with host.huge_pages and --touch-host.",
         )
 
 
@@ -305,7 +302,7 @@ def _refuse_malloc(path: str, cell: Values) -> None:
         library, package = MALLOCS[cell[path]]
         raise RequestError(
             f'{path} = "{cell[path]}" needs {library}, which this machine does not have',
-            hint=f"Debian's package is {package}.",
+            hint=f"Install it: Debian's package is {package}.",
         )
 
 
@@ -333,7 +330,7 @@ def find_library(malloc: str) -> str | None:
 def _refuse_lock(path: str, cell: Values) -> None:
     if cell[path] and os.geteuid() != 0:
         raise RequestError(
-            f"{path} needs root: a server locks its memory before it gives that up",
+            f"{path} needs root: a server locks its memory before it drops root",
             hint="Run contend as root, or leave it out.",
         )
 
@@ -371,47 +368,52 @@ def _rows(section: str, *keys: Key) -> tuple[Placing, ...]:
 
 def _scheduling(whose: str) -> tuple[Key, ...]:
     means = (
-        f"scheduling class of {whose}: other (the usual one), batch, idle, fifo or rr (real-time: "
-        "before all others on its CPUs, which then must not be all; a watchdog ends a real-time "
-        "server after 10 s without a sign of contend)"
+        f"scheduling class of {whose}: other (the usual one), batch, idle, fifo or rr. fifo and rr "
+        "are real-time: they run before everything else on their CPUs, which must not be all of "
+        "the host's. A watchdog ends a real-time server 10 s after contend's last sign of life"
     )
     return (
         Key("class", Choice(CLASSES), None, means),
-        Key("priority", WholeNumber(1, PRIORITY_MAX), PRIORITY_USUAL, "of fifo and rr"),
+        Key(
+            "priority",
+            WholeNumber(1, PRIORITY_MAX),
+            PRIORITY_USUAL,
+            "priority for fifo and rr",
+        ),
         Key("nice", WholeNumber(-20, 19), None, f"niceness of {whose}"),
     )
 
 
-def _process(whose: str, cpus: CpuWords, more: str) -> tuple[Key, ...]:
-    share = f"CPUs that {whose} may have, all threads together: 1.5; by a control group of its own"
+def _process(whose: str, kind: CpuNames, more: str) -> tuple[Key, ...]:
+    limit = f"limit in CPUs for all threads of {whose} together, such as 1.5 (by a control group)"
     return (
-        Key("cpus", cpus, None, f"CPUs that {whose} may run on{more} (default: as contend's own)"),
-        Key("memory", _MEMORY, None, f"on which NUMA nodes the memory of {whose} lies"),
-        Key("cpu_quota", Real(0.0, 8192.0), None, share),
+        Key("cpus", kind, None, f"CPUs for {whose}{more} (default: contend's own CPUs)"),
+        Key("memory", _MEMORY, None, f"NUMA nodes for the memory of {whose}"),
+        Key("cpu_quota", Real(0.0, 8192.0), None, limit),
         *_scheduling(whose),
-        Key("io_class", _IO, None, f"I/O class of {whose}, for schedulers that know one (bfq)"),
+        Key("io_class", _IO, None, f"I/O class of {whose}, for I/O schedulers that use it (bfq)"),
     )
 
 
 ROLE_MEANS = {
-    "connection": "that serve connections, and its first one, which makes them",
-    "io": "that read and write files for InnoDB, if it has such (MySQL)",
-    "cleaner": "that write dirty pages of InnoDB",
-    "log": "that write InnoDB's redo log, if it has such (MySQL)",
-    "purge": "that remove what InnoDB's readers no longer need",
+    "connection": "that serve connections, and the first thread, which creates them",
+    "io": "that read and write InnoDB's files, if the server has any (MySQL)",
+    "cleaner": "that write InnoDB's dirty pages",
+    "log": "that write InnoDB's redo log, if the server has any (MySQL)",
+    "purge": "that remove row versions that InnoDB's readers no longer need",
 }
 
 PLACE_MEANINGS = {
-    SERVER: "where a private server runs and how it is scheduled: set before it becomes its "
-    "program, and read back from it",
-    THREADS: "threads of a private server by what they do for it",
+    SERVER: "where a private server runs and how it is scheduled: set before its program starts, "
+    "and read back",
+    THREADS: "threads of a private server, by role",
     **{
-        f"{THREADS}.{role}": f"threads {means}; placed once the server runs, which then has "
-        "performance_schema on"
+        f"{THREADS}.{role}": f"threads of a private server {means}; placed once the server runs, "
+        "with performance_schema on"
         for role, means in ROLE_MEANS.items()
     },
     CLIENT: "where contend-load runs and how it is scheduled",
-    NEIGHBOUR: "a neighbour of ours, which takes CPU time beside every run",
+    NEIGHBOUR: "contend's own neighbour process, which takes CPU time during every run",
 }
 """The subject of each table of the file."""
 
@@ -421,44 +423,42 @@ PLACE: tuple[Setting, ...] = (
         *_process(
             "a private server",
             _RELATED,
-            f". Of both at once: {words.APART} (each has half of the cores), {words.TOGETHER} "
-            f"(both have the half that the server has then), {words.ONE_EACH} (one CPU each)",
+            f"; or for server and client: {cpus.APART} (half of the cores each), {cpus.TOGETHER} "
+            f"(both on the server's half), {cpus.ONE_EACH} (one CPU each)",
         ),
         Key(
             "huge_pages",
             Choice(("system", "never", "malloc", "reserved")),
             "system",
-            "huge pages for a private server's memory: system (as the host has them), never "
-            "(transparent ones are turned off for it), malloc (the C library asks for transparent "
-            "ones for all that it allocates), reserved (large_pages: the caches lie in huge pages "
-            "that host.huge_pages reserves)",
+            "huge pages for a private server's memory: system (the host's setting), never (no "
+            "transparent ones), malloc (the C library requests transparent ones for all of its "
+            "memory), reserved (large_pages: the caches use the pages of host.huge_pages)",
         ),
         Key(
             "malloc",
             Choice(("system", *MALLOCS)),
             "system",
-            "the library that a private server allocates memory by",
+            "the memory allocation library of a private server",
         ),
         Key(
             "lock_memory",
             Flag(),
             False,
-            "lock all memory of a private server (its option memlock), so that nothing of it is "
-            "swapped out",
+            "lock all memory of a private server (its option memlock), so that none is swapped out",
         ),
         Key(
             "open_files",
             WholeNumber(64, 1 << 30),
             None,
-            "how many files a private server may have open (ulimit -n)",
+            "maximum number of open files of a private server (ulimit -n)",
         ),
     ),
     *(
         setting
-        for role, means in ROLE_MEANS.items()
+        for role in ROLE_MEANS
         for setting in _rows(
             f"{THREADS}.{role}",
-            Key("cpus", _ONE, None, f"CPUs of the threads of a private server {means}"),
+            Key("cpus", _ONE, None, "CPUs for these threads"),
             *_scheduling("these threads"),
         )
     ),
@@ -467,9 +467,8 @@ PLACE: tuple[Setting, ...] = (
         *_process(
             "contend-load",
             _CLIENTS,
-            f". {words.HALF}: those that it has if the server is {words.APART}, whatever the "
-            f"server has, so that {words.APART}, {words.TOGETHER} (on the client's half) and "
-            f"{words.ALL} can be compared in slices",
+            f"; {cpus.HALF}: always the client's half of {cpus.APART}, so that {cpus.APART}, "
+            f"{cpus.TOGETHER} (on that half) and {cpus.ALL} can be compared in slices",
         ),
     ),
     *_rows(
@@ -478,16 +477,16 @@ PLACE: tuple[Setting, ...] = (
             "share",
             Bounded(0.0, 1.0),
             0.0,
-            "how much of each of its CPUs a neighbour of ours wants, 0 to 1: processes that take "
-            "CPU time beside a run, as those of others would; 0: there is none",
+            "share of each of its CPUs that a neighbour process wants during a run, like those of "
+            "other users; 0: no neighbour",
         ),
-        Key("cpus", _ONE, None, "CPUs of the neighbour, one process each (default: all)"),
+        Key("cpus", _ONE, None, "CPUs of the neighbour, with one process each (default: all)"),
         Key(
             "pattern",
             Choice(tuple(PATTERNS)),
             "steady",
-            "what it does: steady (arithmetic, a share of each 2 ms), bursts (of each 200 ms), "
-            "memory (walks over 32 MB, which takes the others' caches)",
+            "its work: steady (arithmetic, a share of each 2 ms), bursts (of each 200 ms), memory "
+            "(walks over 32 MB, which evicts the caches of others)",
         ),
         *_scheduling("the neighbour"),
     ),

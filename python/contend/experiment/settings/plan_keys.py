@@ -47,8 +47,8 @@ _SCRIPT_KEYS = (
         "script",
         Text(r"[^\x00-\x1f]+", "a bundled script's name, or the path of a file"),
         None,
-        "a bundled script by name, or a file: its path, from the folder of this file, has "
-        "a slash or ends in .lua",
+        "a bundled script's name, or a file's path from the folder of this file, with a slash or "
+        "ending in .lua",
         required=True,
     ),
     Key(
@@ -82,8 +82,8 @@ def tagged(schema: Mapping[str, Any], name: str, default_kind: str) -> Tagged:
             _SCRIPT_KEYS
             if kind == SCRIPT
             else tuple(
-                _key(schema, key, told, required)
-                for key, told in properties.items()
+                _key(schema, key, value, required)
+                for key, value in properties.items()
                 if key not in SUPPLIED
             )
         )
@@ -96,7 +96,7 @@ def load_keys(schema: Mapping[str, Any]) -> tuple[Key, ...]:
     """The keys of the plan's `load`."""
     load = schema["$defs"]["Load"]
     required = frozenset(load["required"])
-    return tuple(_key(schema, name, told, required) for name, told in load["properties"].items())
+    return tuple(_key(schema, name, value, required) for name, value in load["properties"].items())
 
 
 def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
@@ -112,47 +112,47 @@ def metrics(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _key(
-    schema: Mapping[str, Any], name: str, told: Mapping[str, Any], required: frozenset[str]
+    schema: Mapping[str, Any], name: str, value: Mapping[str, Any], required: frozenset[str]
 ) -> Key:
     # A plan has the unit in the name, a file in the value.
     is_duration = name.endswith("_s")
     return Key(
         name.removesuffix("_s"),
-        Duration(zero_allowed=True) if is_duration else value_kind(schema, told),
-        _default(told.get("default")),
-        sentence(told.get("description", "")),
+        Duration(zero_allowed=True) if is_duration else value_kind(schema, value),
+        _default(value.get("default")),
+        sentence(value.get("description", "")),
         required=name in required,
     )
 
 
-def _default(told: Any) -> Any:
+def _default(default: Any) -> Any:
     """A plan's default in the form of a file."""
-    if isinstance(told, Mapping):
-        return {name.removesuffix("_s"): _default(value) for name, value in told.items()}
-    return told
+    if isinstance(default, Mapping):
+        return {name.removesuffix("_s"): _default(value) for name, value in default.items()}
+    return default
 
 
-def value_kind(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
+def value_kind(schema: Mapping[str, Any], value: Mapping[str, Any]) -> ValueKind:
     """The kind of a value, from its schema."""
-    if "oneOf" in told:
-        return Choice(tuple(name for variant in told["oneOf"] for name in _names(variant)))
-    given = told.get("anyOf", [told])[0]
-    if "$ref" in given:
-        return _referred(schema, given["$ref"].rpartition("/")[2], told.get("default"))
-    types = told["type"] if isinstance(told["type"], list) else [told["type"]]
+    if "oneOf" in value:
+        return Choice(tuple(name for variant in value["oneOf"] for name in _names(variant)))
+    first = value.get("anyOf", [value])[0]
+    if "$ref" in first:
+        return _referred(schema, first["$ref"].rpartition("/")[2], value.get("default"))
+    types = value["type"] if isinstance(value["type"], list) else [value["type"]]
     match next(name for name in types if name != "null"):
         case "integer":
-            return WholeNumber(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
-        case "number" if "exclusiveMinimum" in told:
-            return Real(told["exclusiveMinimum"], told["exclusiveMaximum"])
-        case "number" if "maximum" in told:
-            return Bounded(told["minimum"], told["maximum"])
+            return WholeNumber(value.get("minimum", 0), value.get("maximum", 2**63 - 1))
+        case "number" if "exclusiveMinimum" in value:
+            return Real(value["exclusiveMinimum"], value["exclusiveMaximum"])
+        case "number" if "maximum" in value:
+            return Bounded(value["minimum"], value["maximum"])
         case "number":
             return Real(0.0, _LARGEST)
         case "boolean":
             return Flag()
         case "array":
-            return _listed(schema, told["items"])
+            return _listed(schema, value["items"])
         case "object":
             return _PERCENTS
         case _:
@@ -178,9 +178,7 @@ def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKin
     if "oneOf" not in definition:
         required = frozenset(definition.get("required", ()))
         return TomlTable(
-            tuple(
-                _key(schema, key, told, required) for key, told in definition["properties"].items()
-            )
+            tuple(_key(schema, key, one, required) for key, one in definition["properties"].items())
         )
     variants = definition["oneOf"]
     if any("const" in variant or "enum" in variant for variant in variants):

@@ -21,7 +21,7 @@ class ProfilerSetting(Setting):
         del own
         if cell[self.path] and (why := why_no_profiler()) is not None:
             raise RequestError(
-                f"{self.path} = {cell[self.path]}: no server can be profiled here: {why}",
+                f"{self.path} = {cell[self.path]}: servers cannot be profiled here: {why}",
                 hint=f"Leave {self.path} (or --profile) out.",
             )
 
@@ -32,7 +32,7 @@ PROFILER_HZ = ProfilerSetting(
         "profiler_hz",
         WholeNumber(0, HZ_MAX),
         0,
-        "samples a second of CPU time that perf takes of the server while it is loaded, to tell in "
-        "which functions it is; 0: none. It slows down the server, and may change what is compared",
+        "perf's samples of the loaded server per second of CPU time, which show its functions; 0: "
+        "none. Profiling slows down the server, and may change the comparison",
     ),
 )

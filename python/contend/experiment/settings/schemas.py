@@ -115,8 +115,7 @@ EMPLOYEES = Schema(
             "emp_no_keys",
             Flag(),
             False,
-            "of employees: the plain keys on emp_no that its release 1.0.6 had beside the "
-            "primary keys",
+            "employees: the plain keys on emp_no that release 1.0.6 had besides the primary keys",
         ),
     ),
     rows=_EMPLOYEES,
@@ -136,7 +135,7 @@ TEST_DATA = Schema(
             "string_length",
             WholeNumber(10, 74),
             36,
-            "of test_data: characters of each string; the study does not say",
+            "test_data: characters per string (not published in the study)",
         ),
     ),
     supplied=("rows", "string_length"),
@@ -160,15 +159,15 @@ class Warehouses(Schema):
         return {**own, "warehouses": min(own["warehouses"], own["partitions"]), "shrink": 100}
 
 
-def _asked_warehouses(cell: Values) -> None:
+def _warehouses_of_workload(cell: Values) -> None:
     """A workload that does not give the number uses the data's."""
-    there = cell["data.warehouses"]
+    loaded = cell["data.warehouses"]
     for name in ("warehouses", "first_warehouse", "last_warehouse"):
-        asked = cell["workload"].get(name)
-        if cell["data.schema"] == TPCC and asked is not None and asked > there:
+        wanted = cell["workload"].get(name)
+        if cell["data.schema"] == TPCC and wanted is not None and wanted > loaded:
             raise Refused(
-                f"workload.{name} is {asked}, and data.warehouses is {there}",
-                hint=f"Write warehouses = {asked} in [data], or leave workload.{name} out.",
+                f"workload.{name} is {wanted}, but data.warehouses is {loaded}",
+                hint=f"Write warehouses = {wanted} in [data], or leave workload.{name} out.",
                 whole=True,
             )
 
@@ -177,8 +176,8 @@ def _enough_warehouses(cell: Values) -> None:
     by_value = cell["data.partition_by"] in ("range", "list")
     if by_value and cell["data.partitions"] > cell["data.warehouses"]:
         raise Refused(
-            f"must be {cell['data.warehouses']} or fewer: partitions by "
-            f"{cell['data.partition_by']} want a warehouse each"
+            f"must be at most {cell['data.warehouses']}: partitions by "
+            f"{cell['data.partition_by']} need a warehouse each"
         )
 
 
@@ -193,8 +192,8 @@ def _foreign_keys(cell: Values) -> None:
         )
     if cell["data.partition_by"] != "none":
         raise Refused(
-            "data.foreign_keys and data.partition_by exclude one another: InnoDB has no foreign "
-            "keys of, or to, a partitioned table",
+            "data.foreign_keys and data.partition_by exclude each other: InnoDB has no foreign "
+            "keys from or to partitioned tables",
             hint="Leave one of them out.",
             whole=True,
         )
@@ -205,8 +204,8 @@ def _share(cell: Values) -> None:
     there = cell["data.warehouses"]
     if (first or 1) > (last or there) or (last or there) > there:
         raise Refused(
-            f"data.first_warehouse and last_warehouse: warehouses {first or 1} to {last or there} "
-            f"are not among the {there} of data.warehouses",
+            f"data.first_warehouse and last_warehouse: {first or 1} to {last or there} is not a "
+            f"range of the warehouses 1 to {there}",
             whole=True,
         )
 
@@ -224,54 +223,54 @@ _TPCC = Warehouses(
             "warehouses",
             WholeNumber(1, 100_000),
             1,
-            "of tpcc: how many, about 100 MB each",
-            _asked_warehouses,
+            "tpcc: number of warehouses, about 100 MB each",
+            _warehouses_of_workload,
         ),
         of_data(
             "first_warehouse",
             WholeNumber(1, 100_000),
             None,
-            "of tpcc: the first warehouse that this server has, of several servers that share "
-            "them; a topology shares them out by itself (default: 1)",
+            "tpcc: the first warehouse of this server, if several share them; a topology divides "
+            "them itself (default: 1)",
             _share,
         ),
         of_data(
             "last_warehouse",
             WholeNumber(1, 100_000),
             None,
-            "of tpcc: the last warehouse that this server has (default: the last there is)",
+            "tpcc: the last warehouse of this server (default: the last of all)",
         ),
         of_data(
             "partition_by",
             Choice(("none", "hash", "key", "range", "list")),
             "none",
-            "of tpcc: how all tables but item are divided, by their warehouse",
+            "tpcc: how all tables except item are partitioned by warehouse",
         ),
         of_data(
             "partitions",
             WholeNumber(1, 1024),
             4,
-            "of tpcc: into how many partitions",
+            "tpcc: number of partitions",
             _enough_warehouses,
         ),
         of_data(
             "foreign_keys",
             Flag(),
             False,
-            "of tpcc: the specification's foreign keys (InnoDB)",
+            "tpcc: the specification's foreign keys (InnoDB)",
             _foreign_keys,
         ),
         of_data(
             "history_key",
             Flag(),
             False,
-            "of tpcc: a primary key for history, which has none in the specification",
+            "tpcc: a primary key for history, which has none in the specification",
         ),
         of_data(
             "shrink",
             WholeNumber(1, 100),
             1,
-            "of tpcc, for a trial: only one in so many of the customers, orders and items",
+            "tpcc, for a trial: divisor of the numbers of customers, orders and items",
         ),
     ),
     size_key="warehouses",

@@ -49,8 +49,8 @@ KIND = Setting.of(
     "kind",
     Choice((MARIADB, MYSQL, MODEL)),
     MARIADB,
-    "which server a private one is, if server.use names none: mariadb, mysql, or model "
-    "(contend's own, no database: the index of sbtest and a segmented key cache, with knobs)",
+    "kind of a private server, if server.use names none: mariadb, mysql, or model (contend's own, "
+    "not a database: the index of sbtest and a segmented key cache, with knobs)",
     need=Need.DATA,
     tried=True,
 )
@@ -63,8 +63,8 @@ class Use(Setting):
     def refuse(self, cell: Values, *, own: bool) -> None:
         if cell[self.path] is not None and not own and not is_dsn(cell[self.path]):
             raise RequestError(
-                f"server.use names {cell[self.path]}, and --server a server that runs already",
-                hint="Leave --server out, or server.use.",
+                f"server.use names {cell[self.path]}, but --server names a running server",
+                hint="Leave one of them out.",
             )
 
 
@@ -73,9 +73,9 @@ USE = Use.of(
     "use",
     Text(r"[^\x00-\x1f]+", "a server's name or the path of its program, in quotes"),
     None,
-    'which server: a private one by name, "mariadb@bookworm" as `contend server get` takes it, '
-    "a name as `contend server list` shows it, or the path of a program; or the DSN of one "
-    "that runs already (default: a private one of server.kind)",
+    'the server: a private one by name ("mariadb@bookworm" as for `contend server get`, or a name '
+    "from `contend server list`) or by the path of its program, or the DSN of a running one "
+    "(default: a private one of server.kind)",
     need=Need.DATA,
     tried=True,
     decides=(KIND.path,),
@@ -94,16 +94,15 @@ class Environment(Setting):
         table = cell[self.path]
         if table and not own:
             raise RequestError(
-                f"{self.path} sets {', '.join(table)}, and contend does not start a server that "
-                "is not its own",
+                f"{self.path} sets {', '.join(table)}, which needs a private server",
                 hint="Leave --server out to use a private server.",
             )
         # The dynamic loader only warns of a missing library, and continues without it.
         for name in filter(None, re.split("[ :]", str(table.get(_PRELOAD, "")))):
             if "/" in name and not Path(name).is_file():
                 raise RequestError(
-                    f"{self.path}.{_PRELOAD} names {name}, which is no file",
-                    hint="The server would start without it.",
+                    f"{self.path}.{_PRELOAD} names {name}, which is not a file",
+                    hint="Correct the path: the server would start without the library.",
                 )
 
     def launch(self, cell: Values, launch: Launch) -> None:
@@ -137,14 +136,13 @@ class Wrap(Setting):
             return
         if not own:
             raise RequestError(
-                f"{self.path} = {' '.join(command)!r} starts the server, and contend does not "
-                "start a server that is not its own",
+                f"{self.path} = {' '.join(command)!r} needs a private server",
                 hint="Leave --server out to use a private server.",
             )
         if shutil.which(command[0]) is None:
             raise RequestError(
-                f"{self.path} names {command[0]}, which is no program on this machine",
-                hint="Install it, or give its whole path.",
+                f"{self.path} names {command[0]}, which is not a program on this machine",
+                hint="Install it, or write its whole path.",
             )
 
     def launch(self, cell: Values, launch: Launch) -> None:
@@ -158,8 +156,8 @@ WRAP = Wrap.of(
     "wrap",
     Command(),
     [],
-    "a program with its arguments that starts a private server, which stands behind them: "
-    '["numactl", "--interleave=all"]; as text it is split as a shell splits it',
+    "a program with arguments that starts a private server, whose command line follows them: "
+    '["numactl", "--interleave=all"]; text is split like in a shell',
     need=Need.RESTART,
     tried=True,
 )
@@ -175,14 +173,13 @@ class RedoLogFolder(Setting):
             return
         if not own:
             raise RequestError(
-                f"{self.path} = {shown(folder)} is for the redo log of a private server, and "
-                "contend moves none of a server that is not its own",
+                f"{self.path} = {shown(folder)} needs a private server",
                 hint="Leave --server out to use a private server.",
             )
         if not (Path(folder).is_dir() and os.access(folder, os.W_OK | os.X_OK)):
             raise RequestError(
-                f"{self.path} = {shown(folder)} is no folder that can be written to",
-                hint="Make it, or name another one; /dev/shm is in memory.",
+                f"{self.path} = {shown(folder)} is not a writable folder",
+                hint="Create it, or name a different one; /dev/shm is in memory.",
             )
 
     def launch(self, cell: Values, launch: Launch) -> None:
@@ -194,8 +191,8 @@ REDO_LOG_FOLDER = RedoLogFolder.of(
     "redo_log_folder",
     Text("(/.*)?", 'the whole path of a folder in quotes, or ""'),
     "",
-    "where InnoDB's redo log of a private server lies in place of its data folder, in a folder "
-    "that is made for it and removed at its end: on another device, or /dev/shm for memory",
+    "folder for InnoDB's redo log of a private server, such as one on a different device, or "
+    "/dev/shm for memory. contend makes a folder in it and removes that at the end",
     need=Need.RESTART,
 )
 
@@ -213,8 +210,8 @@ ROUND_TRIP = RoundTrip.of(
     "round_trip",
     Duration(zero_allowed=True, most="60s"),
     None,
-    "how far the client is from the server: the time of a round trip, kept by a delay line "
-    "that stands between them; 0 passes the line too (default: no line)",
+    "round trip between client and server, kept by a delay line between them; 0 still uses the "
+    "line (default: no line)",
     need=Need.IN_PLACE,
     differs=Differs.ROUTE,
 )

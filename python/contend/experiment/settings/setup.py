@@ -1,4 +1,4 @@
-"""Statements that are run before a cell, for example to compare an index."""
+"""Statements that run before a cell, for example to compare an index."""
 
 from __future__ import annotations
 
@@ -17,15 +17,10 @@ _NAME = Text(r"[A-Za-z0-9_-]+", "letters, digits, '_' and '-'")
 
 
 STEP = (
-    Key("do", _STATEMENT, None, "a statement that is run before a cell", required=True),
-    Key(
-        "undo",
-        _STATEMENT,
-        None,
-        "the statement that takes it back (default: only another copy of the data does)",
-    ),
-    Key("name", _NAME, None, "the step's name: the path setup.NAME turns it on and off"),
-    Key("on", Flag(), True, "whether it is run"),
+    Key("do", _STATEMENT, None, "statement that runs before a cell", required=True),
+    Key("undo", _STATEMENT, None, "statement that undoes it (default: a new copy of the data)"),
+    Key("name", _NAME, None, "name of the step; the path setup.NAME turns it on and off"),
+    Key("on", Flag(), True, "whether it runs"),
 )
 
 
@@ -41,7 +36,7 @@ class Steps(BaseKind):
     def inside(self, rest: str) -> Inside | None:
         if re.fullmatch(_NAME.pattern or "", rest) is None:
             return None
-        return (rest,), Key(rest, Flag(), True, f"whether the step {rest} is run")
+        return (rest,), Key(rest, Flag(), True, f"whether the step {rest} runs")
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> list[dict[str, Any]]:
         (name,) = steps
@@ -54,7 +49,7 @@ class Steps(BaseKind):
     def paths(self) -> tuple[str, ...]:
         return ()
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "a list of tables, { do = …, undo = … }"
 
     def schema(self) -> dict[str, Any]:
@@ -72,8 +67,8 @@ class Setup(Setting):
         for step in self._run(cell):
             if step["undo"] is None and not own:
                 raise RequestError(
-                    f"setup runs {step['do']!r} and says nothing of how it is undone, on a "
-                    "server that is not contend's own",
+                    f"setup runs {step['do']!r} without an undo, on a server that contend did not "
+                    "start",
                     hint="Give the step an undo, or leave --server out to use a private server.",
                 )
 
@@ -88,7 +83,7 @@ class Setup(Setting):
                 name = f" ({step['name']})" if step["name"] else ""
                 raise WorkError(
                     f"setup, step {number} of {len(steps)}{name}: {error.message}",
-                    hint="What the steps before it did was undone.",
+                    hint="The steps before it were undone.",
                 ) from error
         if done:
             target.note(self.path, done)
@@ -105,7 +100,7 @@ SETTING = Setup.of(
     "setup",
     Steps(),
     [],
-    "statements that are run before a cell, and how each is undone",
+    "statements that run before a cell, and how each is undone",
     need=Need.IN_PLACE,
     lasts=Need.DATA,
     tried=True,

@@ -124,7 +124,7 @@ class Named(AnyTable):
         key = Key(name, self.each or AnyLevel(), None, f"the {self.noun} {name}")
         return (name,), key
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table of the {self.noun}s by name"
 
     def schema(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class TomlTable(AnyTable):
         for name, key in keys.items():
             if name not in value:
                 if key.required:
-                    raise Refused(f"needs {name}: {key.kind.words()}")
+                    raise Refused(f"needs {name}: {key.kind.expected()}")
                 if self.whole:
                     table[name] = key.default
                 continue
@@ -175,7 +175,7 @@ class TomlTable(AnyTable):
     def paths(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.keys)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table of {', '.join(key.name for key in self.keys)}"
 
     def schema(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class TomlTables(BaseKind):
                 tables.append(TomlTable(self.keys).read(table))
         return tables
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a list of tables of {', '.join(key.name for key in self.keys)}"
 
     def schema(self) -> dict[str, Any]:
@@ -263,17 +263,15 @@ class Tagged(AnyTable):
                 if key.name == name:
                     return key
         known = [key.name for kind in kinds for key in self.kinds[kind]]
-        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"none of its {self.noun}s"
-        raise Refused(
-            f"is not a parameter of {of}",
-            hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
-        )
+        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"any of its {self.noun}s"
+        hint = did_you_mean(name, known) or (None if known else "It has no parameters.")
+        raise Refused(f"is not a parameter of {of}", hint=hint)
 
-    def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:
-        """The parameters of `kind`: those given that belong to it, and defaults for the rest."""
+    def complete(self, kind: str, table: Mapping[str, object]) -> dict[str, object]:
+        """The parameters of `kind`: those of the table, and defaults for the rest."""
         values: dict[str, object] = {}
         for key in self.kinds[kind]:
-            value = given.get(key.name, key.default)
+            value = table.get(key.name, key.default)
             if isinstance(key.kind, Tagged):
                 value = key.kind.completed(value)
             values[key.name] = value
@@ -281,11 +279,11 @@ class Tagged(AnyTable):
 
     def completed(self, value: object) -> dict[str, object]:
         """A table of this kind with its kind and all of that kind's parameters."""
-        given = dict(value) if isinstance(value, Mapping) else {}
-        kind = str(given.pop("kind", self.default_kind))
-        return {"kind": kind, **self.complete(kind, given)}
+        table = dict(value) if isinstance(value, Mapping) else {}
+        kind = str(table.pop("kind", self.default_kind))
+        return {"kind": kind, **self.complete(kind, table)}
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a table with the {self.noun}'s kind and its parameters"
 
     def schema(self) -> dict[str, Any]:

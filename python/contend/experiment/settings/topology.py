@@ -45,13 +45,13 @@ class TopologySetting(Setting):
             return
         if cell["server.warm"] in COLD_STARTS:
             raise Refused(
-                f'and server.warm = "{cell["server.warm"]}" exclude one another: only a server '
-                "that is alone is started cold",
+                f'conflicts with server.warm = "{cell["server.warm"]}": only a single server can '
+                "start cold",
                 hint='Write server.warm = "index".',
             )
         if cell["data.engine"] != "InnoDB":
             raise Refused(
-                f'= "{topology}" holds rows of InnoDB, and data.engine is {cell["data.engine"]}',
+                f'= "{topology}" needs InnoDB, but data.engine is {cell["data.engine"]}',
                 hint='Write engine = "InnoDB" in [data].',
             )
         if topology == SPIDER:
@@ -65,18 +65,18 @@ class TopologySetting(Setting):
             return
         if not own:
             raise RequestError(
-                f'{self.path} = "{topology}" starts servers, and contend starts none beside one '
-                "that is not its own",
-                hint="Leave --server out to use private servers, or name each server of a cluster "
-                "with its role: --server front=DSN --server backend=DSN, or --server node=DSN.",
+                f'{self.path} = "{topology}" needs private servers, but --server names a running '
+                "one",
+                hint="Leave --server out, or name each server of your cluster with its role: "
+                "--server front=DSN --server backend=DSN, or --server node=DSN.",
             )
         server = server_named(cell)
         if topology not in server.partition("@")[0].partition("-")[0].split("+"):
             raise RequestError(
-                f'{self.path} = "{topology}" needs a MariaDB with {topology.capitalize()}, and '
+                f'{self.path} = "{topology}" needs a MariaDB with {topology.capitalize()}, but '
                 f"the server is {server}",
-                hint=f'Write `server.use = "mariadb+{topology}"`, after `contend server get '
-                f"mariadb+{topology}`.",
+                hint=f"Run `contend server get mariadb+{topology}`, and write "
+                f'`server.use = "mariadb+{topology}"`.',
             )
 
 
@@ -85,19 +85,19 @@ def _check_shares(cell: Values) -> None:
     schema = schema_of(cell["data.schema"])
     if not schema.owned_by:
         raise Refused(
-            f'= "{SPIDER}" shares out tables by their warehouse, and the tables of the schema '
-            f"{schema.name} have none",
+            f'= "{SPIDER}" divides tables by warehouse, but the tables of the schema {schema.name} '
+            "have none",
             hint='Write schema = "tpcc" in [data].',
         )
     if cell["data.foreign_keys"]:
         raise Refused(
-            f'= "{SPIDER}" and data.foreign_keys exclude one another: what a row refers to may lie '
-            "on another backend",
+            f'= "{SPIDER}" conflicts with data.foreign_keys: a referenced row may be on another '
+            "backend",
             hint="Leave foreign_keys out.",
         )
     if cell["data.warehouses"] < cell[BACKENDS.path]:
         raise Refused(
-            f"wants a warehouse for each of {cell[BACKENDS.path]} backends, and there are "
+            f"needs a warehouse for each of {cell[BACKENDS.path]} backends, but data.warehouses is "
             f"{cell['data.warehouses']}",
             hint=f"Write warehouses = {cell[BACKENDS.path]} or more in [data].",
         )
@@ -108,8 +108,8 @@ TOPOLOGY = TopologySetting.of(
     "topology",
     Choice((SINGLE, SPIDER, GALERA)),
     SINGLE,
-    "which private servers are one level: single; spider (fronts of MariaDB's Spider before "
-    "backends, which share the warehouses of tpcc); galera (nodes that each have all rows)",
+    "the private servers of one level: single; spider (fronts of MariaDB's Spider, and backends "
+    "that share the warehouses of tpcc); galera (nodes that each have all rows)",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -119,7 +119,7 @@ BACKENDS = Setting.of(
     "backends",
     WholeNumber(1, MEMBERS_MAX),
     2,
-    "of the topology spider: servers that have the rows, each those of as many warehouses",
+    "spider: number of backends, which hold the rows of equal numbers of warehouses",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -129,7 +129,7 @@ FRONTS = Setting.of(
     "fronts",
     WholeNumber(1, MEMBERS_MAX),
     1,
-    "of the topology spider: servers that reach the rows of all backends",
+    "spider: number of fronts, which access the rows of all backends",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -139,7 +139,7 @@ NODES = Setting.of(
     "nodes",
     WholeNumber(2, _NODES_MAX),
     3,
-    "of the topology galera: servers of the cluster",
+    "galera: number of nodes",
     need=Need.DATA,
     lasts=Need.DATA,
 )
@@ -155,14 +155,14 @@ class RouteSetting(Setting):
             return
         if cell[TOPOLOGY.path] == SINGLE:
             raise Refused(
-                f'= "{route}" chooses between servers, and server.topology = "{SINGLE}" has one',
+                f'= "{route}" chooses between servers, but server.topology = "{SINGLE}" has one',
                 hint=f'Write server.topology = "{SPIDER}" or "{GALERA}", or leave it out.',
             )
         if route == BY_KEY and cell["workload"]["kind"] != schema_of("tpcc").kind:
             raise Refused(
-                f'= "{route}" goes by the warehouse, and the workload {cell["workload"]["kind"]} '
-                "has none",
-                hint='Write kind = "tpcc" in [workload], or another route.',
+                f'= "{route}" needs warehouses, but the workload {cell["workload"]["kind"]} has '
+                "none",
+                hint='Write kind = "tpcc" in [workload], or use a different route.',
             )
 
 
@@ -171,9 +171,9 @@ ROUTE = RouteSetting.of(
     "route",
     Choice((FIRST, TURNS, CHANCE, BY_KEY)),
     FIRST,
-    "which member of a topology a transaction asks: the first front or node; each in turn "
-    "(round_robin); any (chance); the one that owns its warehouses (key), and a front if they "
-    "are of several owners",
+    "the server of a topology that a transaction is sent to: first (the first front or node), "
+    "round_robin (each in turn), chance (any), key (the owner of its warehouses, or a front if "
+    "they have several owners)",
     differs=Differs.ROUTE,
 )
 
@@ -196,8 +196,8 @@ class Distance(BaseKind):
                 raise self.wrong(value) from None
             raise
 
-    def words(self) -> str:
-        return f'{self.duration.words()}, or "{AS_CLIENT}"'
+    def expected(self) -> str:
+        return f'{self.duration.expected()}, or "{AS_CLIENT}"'
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [{"const": AS_CLIENT}, *self.duration.schema()["anyOf"]]}
@@ -213,8 +213,8 @@ class MemberRoundTrip(Setting):
     def refuse(self, cell: Values, *, own: bool) -> None:
         if not own and cell[self.path] is not None and cell[TOPOLOGY.path] != SINGLE:
             raise RequestError(
-                f"{self.path} stands between servers that contend starts",
-                hint=f"Leave {self.path} out: your servers are as far apart as they are.",
+                f"{self.path} needs servers that contend starts",
+                hint=f"Leave {self.path} out: contend puts no delay between your servers.",
             )
 
     def launch(self, cell: Values, launch: Launch) -> None:
@@ -223,7 +223,7 @@ class MemberRoundTrip(Setting):
     def why_not_in_slices(self, cell: Values) -> str | None:
         if cell[self.path] != AS_CLIENT or cell[TOPOLOGY.path] == SINGLE:
             return None
-        return f'{self.path} = "{AS_CLIENT}" has servers start anew for each {ROUND_TRIP.path}'
+        return f'{self.path} = "{AS_CLIENT}" restarts servers for each {ROUND_TRIP.path}'
 
 
 MEMBER_ROUND_TRIP = MemberRoundTrip.of(
@@ -231,9 +231,9 @@ MEMBER_ROUND_TRIP = MemberRoundTrip.of(
     "member_round_trip",
     Distance(),
     None,
-    "how far the servers of a topology are from one another (a front from its backends, each "
-    "node from each): the time of a round trip, kept by delay lines between them; 0 passes the "
-    'lines too; "as_client" is the time of server.round_trip (default: no line)',
+    "round trip between the servers of a topology (a front and its backends, or two nodes), kept "
+    'by delay lines between them; 0 still uses the lines; "as_client" is the same as '
+    "server.round_trip (default: no lines)",
     need=Need.RESTART,
 )
 
@@ -291,12 +291,12 @@ def named_members(texts: Sequence[str]) -> list[tuple[str, str, str]]:
     for text in texts:
         match = _WITH_ROLE.fullmatch(text.strip())
         if match is None or not is_dsn(match["dsn"]):
-            raise RequestError(f"{text!r} is not a role and the DSN of a server", hint=_FORM)
+            raise RequestError(f"{text!r} is not ROLE=DSN", hint=_FORM)
         role, dsn = match["role"], match["dsn"]
         if role not in roles:
             hint = did_you_mean(role, roles)
             raise RequestError(
-                f"there is no role {role!r} of a server; there are {', '.join(roles)}",
+                f"unknown role {role!r} of a server; the roles are {', '.join(roles)}",
                 hint=hint or _FORM,
             )
         if any(dsn == other for _, _, other in found):
@@ -314,8 +314,8 @@ def topology_of(members: Sequence[tuple[str, str, str]]) -> str:
         if roles == set(counts):
             return topology
     raise RequestError(
-        f"servers of the roles {', '.join(sorted(roles))} are no cluster",
-        hint=f"{_FORM} Fronts need backends, and nodes stand alone.",
+        f"servers with the roles {', '.join(sorted(roles))} are not a cluster",
+        hint=f"{_FORM} Fronts need backends; nodes do not combine with either.",
     )
 
 
@@ -347,12 +347,13 @@ class MembersSetting(Setting):
             members = named_members(texts)
             topology = topology_of(members)
         except RequestError as error:
-            raise Refused(f": {error.message}", hint=error.hint) from error
+            reason = f"{self.path}: {error.message}"
+            raise Refused(reason, hint=error.hint, whole=True) from error
         for path, has, wanted in self._counted(cell, members, topology):
             if has != wanted:
                 raise Refused(
-                    f'names a cluster for which {path} is "{wanted}", and it is "{has}"',
-                    hint=f"Every cell is measured on that cluster: leave {path} to it.",
+                    f'names a cluster with {path} = "{wanted}", but {path} is "{has}"',
+                    hint=f"Leave {path} out: every cell is measured on that cluster.",
                 )
 
     @staticmethod
@@ -367,8 +368,8 @@ class MembersSetting(Setting):
     def refuse(self, cell: Values, *, own: bool) -> None:
         if own and cell[self.path]:
             raise RequestError(
-                f"{self.path} names servers that run already, and --server another",
-                hint=f"Leave --server out, or {self.path}.",
+                f"{self.path} and --server both name running servers",
+                hint="Leave one of them out.",
             )
 
 
@@ -377,9 +378,8 @@ MEMBERS = MembersSetting.of(
     "members",
     Command(),
     [],
-    "a cluster of your own as one level, in place of private servers: front=DSN, backend=DSN "
-    "or node=DSN for each of its servers, as a list or as one text. `--server` says the same "
-    "if it is given for each of them",
+    "your own cluster as one level, instead of private servers: front=DSN, backend=DSN or node=DSN "
+    "for each of its servers, as a list or as one text; like one `--server` for each",
     need=Need.DATA,
     lasts=Need.DATA,
 )

@@ -24,7 +24,7 @@ class TreatmentTables(AnyTable):
 
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
+            raise Refused(f"must be {self.expected()}, not {shown(value)}")
         for name, table in value.items():
             try:
                 _NAME.read(name)
@@ -36,12 +36,12 @@ class TreatmentTables(AnyTable):
                 ) from None
             if name == UNTREATED:
                 raise Refused(
-                    f'"{UNTREATED}" is what is not treated, and has no table',
+                    f'"{UNTREATED}" means no treatment, and cannot have a table',
                     at=(name,),
                     whole=True,
                 )
             if not isinstance(table, dict):
-                raise Refused(f"must be {self.words()}, not {shown(table)}", at=(name,))
+                raise Refused(f"must be {self.expected()}, not {shown(table)}", at=(name,))
             own = next((path for path in table if str(path).startswith("treatment")), None)
             if own is not None:
                 raise Refused(f'"{own}" cannot be part of a treatment', at=(name, own), whole=True)
@@ -52,7 +52,7 @@ class TreatmentTables(AnyTable):
         del rest
         return None
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return 'tables of values by their path in quotes: NAME = { "load.connections" = 1 }'
 
     def schema(self) -> dict[str, object]:
@@ -65,8 +65,7 @@ TREATMENTS = Setting(
         "treatments",
         TreatmentTables(),
         {},
-        "values of other settings by their paths, under a name; `treatment` says which of them is "
-        "laid over a cell",
+        "named values of other settings, by path; `treatment` selects those that override a cell's",
     ),
     differs=Differs.LOAD,
 )
@@ -79,8 +78,8 @@ class TreatmentSetting(Setting):
     def check(self, cell: Values) -> None:
         name, known = cell[self.path], cell[TREATMENTS.path]
         if name != UNTREATED and name not in known:
-            hint = did_you_mean(name, known) or "Make it with a table [treatments.NAME]."
-            raise Refused(f'names "{name}", which is no treatment', hint=hint)
+            hint = did_you_mean(name, known) or "Define it in a table [treatments.NAME]."
+            raise Refused(f'names an unknown treatment "{name}"', hint=hint)
 
 
 TREATMENT = TreatmentSetting(
@@ -89,7 +88,7 @@ TREATMENT = TreatmentSetting(
         "treatment",
         _NAME,
         UNTREATED,
-        "which of the treatments is laid over a cell, over levels of factors too; none: none",
+        "the treatment that overrides a cell's settings and levels of factors; none: no treatment",
     ),
     differs=Differs.LOAD,
 )

@@ -62,8 +62,8 @@ class ValueKind(Protocol):
     def read(self, value: object) -> Any:
         """The value in its final form; raises Refused."""
 
-    def words(self) -> str:
-        """Its condition, to follow "must be"."""
+    def expected(self) -> str:
+        """The condition on a value, to follow "must be"."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema."""
@@ -73,7 +73,7 @@ class BaseKind(ValueKind):
     """Base of the kinds with the usual refusal."""
 
     def wrong(self, value: object, hint: str | None = None) -> Refused:
-        return Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
+        return Refused(f"must be {self.expected()}, not {shown(value)}", hint=hint)
 
 
 def shown(value: object) -> str:
@@ -104,7 +104,7 @@ class Text(BaseKind):
             return value
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return self.meaning
 
     def schema(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Choice(BaseKind):
         close = nearest(value, self.names) if isinstance(value, str) else None
         raise self.wrong(value, None if close is None else f'Did you mean "{close}"?')
 
-    def words(self) -> str:
+    def expected(self) -> str:
         quoted = [f'"{name}"' for name in self.names]
         return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
@@ -146,7 +146,7 @@ class WholeNumber(BaseKind):
             raise self.wrong(value)
         return value
 
-    def words(self) -> str:
+    def expected(self) -> str:
         if self.most == 2**63 - 1:
             return f"a whole number of at least {self.least}"
         return f"a whole number from {self.least} to {self.most}"
@@ -180,7 +180,7 @@ class Real(BaseKind):
             return float(value)
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a number between {self.above:g} and {self.below:g}"
 
     def schema(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Bounded(BaseKind):
             return value
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a number from {self.least:g} to {self.most:g}"
 
     def schema(self) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Width(BaseKind):
             value = float(match.group(1)) / 100
         return Real(0.0, 1.0).read(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return self.meaning
 
     def schema(self) -> dict[str, Any]:
@@ -254,14 +254,14 @@ class Duration(BaseKind):
         try:
             seconds = parse_duration_s(value)
         except ValueError as error:
-            raise Refused(f"must be {self.words()}: {error}") from None
+            raise Refused(f"must be {self.expected()}: {error}") from None
         if seconds == 0 and not self.zero_allowed:
             raise Refused(f"must be longer than 0, not {shown(value)}")
         if seconds > most_s:
             raise Refused(too_long)
         return seconds
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return 'a duration such as "2s", "500ms" or "8m"'
 
     def schema(self) -> dict[str, Any]:
@@ -279,7 +279,7 @@ class Flag(BaseKind):
             raise self.wrong(value)
         return value
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "true or false"
 
     def schema(self) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class AnyLevel(BaseKind):
             return value
         raise self.wrong(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "text, a number or true/false"
 
     def schema(self) -> dict[str, Any]:
@@ -322,7 +322,7 @@ class Several(BaseKind):
             raise Refused("names one of them twice")
         return found
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return f"a list of {self.noun}"
 
     def schema(self) -> dict[str, Any]:
@@ -342,12 +342,12 @@ class Command(BaseKind):
             try:
                 return shlex.split(value)
             except ValueError as error:
-                raise Refused(f"cannot be split into words: {error}") from None
+                raise Refused(f"cannot be split like in a shell: {error}") from None
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.wrong(value)
         return list(value)
 
-    def words(self) -> str:
+    def expected(self) -> str:
         return "a program with its arguments, as a list or as one text"
 
     def schema(self) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class SchemaName(BaseKind):
             raise self.wrong(value)
         return f"{IMPORT_PREFIX}{name}"
 
-    def words(self) -> str:
-        return f'{self.made.words()}, or "{IMPORT_PREFIX}NAME"'
+    def expected(self) -> str:
+        return f'{self.made.expected()}, or "{IMPORT_PREFIX}NAME"'
 
     def schema(self) -> dict[str, Any]:
         imported = {"type": "string", "pattern": f"^{IMPORT_PREFIX}{IMPORT_NAME}$"}
@@ -59,14 +59,13 @@ class Which(Setting):
     def refuse(self, cell: Values, *, own: bool) -> None:
         if not own and imported_name(cell[self.path]) is not None:
             raise RequestError(
-                f"{self.path} = {shown(cell[self.path])} is for private servers, and the server "
-                "is not contend's own",
+                f"{self.path} = {shown(cell[self.path])} needs a private server",
                 hint="Leave --server out to use a private server.",
             )
 
     def why_not_in_slices(self, cell: Values) -> str | None:
         if cell[self.path] == SCRIPT_SCHEMA:
-            return "a script that makes its own tables makes them on one server"
+            return "a script that makes its own tables makes them on one server only"
         return None
 
 
@@ -82,10 +81,10 @@ DATA = (
         "schema",
         SchemaName(Choice(tuple(SCHEMAS))),
         "sbtest",
-        "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
-        "MyISAM MAX_ROWS=50000000), employees (the sample database of that name), test_data "
-        "(of the study of warming), tpcc (the nine tables of TPC-C), those of the script's own "
-        "prepare, or those of a dump that `contend data import` keeps as NAME",
+        "the tables: sbtest (like sysbench 0.5: no column NULL, latin1, for MyISAM "
+        "MAX_ROWS=50000000), employees (the sample database of that name), test_data (from the "
+        "study of warming), tpcc (the nine tables of TPC-C), script (made by the script's own "
+        "prepare) or import:NAME (from a dump that `contend data import` keeps as NAME)",
         need=Need.DATA,
         lasts=Need.DATA,
     ),
@@ -94,24 +93,24 @@ DATA = (
         "rows",
         WholeNumber(1),
         10_000,
-        "rows of each table; of employees the number of employees, 100 or more (default "
-        "there: all 300,024)",
+        "rows of each table; for employees the number of employees, at least 100 (default: all "
+        "300,024)",
         _enough_rows,
     ),
     of_data(
         "tables",
         WholeNumber(1, 10_000),
         None,
-        "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for a script "
-        "1, so sbtest1)",
+        "number of tables: sbtest1, sbtest2 and so on (default: the one table sbtest; for "
+        "scripts, sbtest1)",
     ),
     of_data("seed", WholeNumber(0), 1, "seed of the rows' content"),
     of_data(
         "k",
         Choice(("row_number", "random")),
         "row_number",
-        "how the indexed column k is filled: row_number (unique, in file order, as sysbench 0.5 "
-        "did) or random (as sysbench 1.0 does)",
+        "content of the indexed column k: row_number (unique, in file order, like sysbench 0.5) or "
+        "random (like sysbench 1.0)",
     ),
     of_data("table_options", Text(), "", "options appended to each CREATE TABLE"),
     *(setting for schema in SCHEMAS.values() for setting in schema.own),
@@ -164,7 +163,7 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     return sum(int(shares[name]) for name in writing) / 100
 
 
-def never_asks(workload: Mapping[str, object], event: str) -> bool:
+def never_has(workload: Mapping[str, object], event: str) -> bool:
     """Whether the user's own statements certainly do not have an event of that name, or give it no
     share of the events."""
     if workload["kind"] != "sql":
@@ -172,8 +171,8 @@ def never_asks(workload: Mapping[str, object], event: str) -> bool:
     names = set(_HEADER.findall(str(workload["text"])))
     if event not in names:
         return bool(names)
-    given = workload.get("shares")
-    shares: Mapping[str, object] = given if isinstance(given, Mapping) else {}
+    table = workload.get("shares")
+    shares: Mapping[str, object] = table if isinstance(table, Mapping) else {}
     percent = {name: int(str(share)) for name, share in shares.items()}
     return percent.get(event, 100 - sum(percent.values())) == 0
 
@@ -209,7 +208,7 @@ class WorkloadSetting(Setting):
         if ends_with_its_work(cell) and not is_known and may_write(workload["kind"], workload):
             return (
                 "work that has an end is compared in turns, and these statements may write: each "
-                "turn would find what those before it left"
+                "turn would find the changes of those before it"
             )
         return None
 
@@ -230,7 +229,7 @@ SETTING = WorkloadSetting.of(
     "workload",
     WORKLOAD,
     {"kind": WORKLOAD.default_kind},
-    "what is asked of the server",
+    "the queries, by kind",
     each_run=True,
     differs=Differs.QUERIES,
 )
