@@ -49,8 +49,8 @@ KEY_SECRET = "CONTEND_HANDLERSOCKET_SECRET"
 """Holds the secret of HandlerSocket's read port; with the suffix _WR, of its write port."""
 
 DATA_CHANGED = (
-    "earlier runs may have written to the tables, which are not loaded anew for each run on a "
-    "server that is not contend's own"
+    "earlier runs may have changed the tables; on your own server contend does not reload them for "
+    "each run"
 )
 
 Provide = Callable[[DataSpec], DatasetRecord]
@@ -117,9 +117,9 @@ class BorrowedTestbed(Testbed):
         del launch
         if cell["server.use"] is None and cell["server.kind"] != self._identity.kind:
             raise RequestError(
-                f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
+                f"the experiment needs {cell['server.kind']}, but {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
-                hint=f"`--set server.kind={self._identity.kind}` measures that one.",
+                hint=f"To measure this server, add `--set server.kind={self._identity.kind}`.",
             )
         if cell.data == self._data:
             return
@@ -232,7 +232,7 @@ class BorrowedTestbed(Testbed):
             put_back(self._journal, self._server, tell=told.append)
         finally:
             if told:
-                self._listen(Notice(f"put back on {self._server.dsn}: {', '.join(told)}"))
+                self._listen(Notice(f"reverted on {self._server.dsn}: {', '.join(told)}"))
 
     # --- options ---
 
@@ -245,7 +245,7 @@ class BorrowedTestbed(Testbed):
             if name not in self._now:
                 raise OptionRejected(
                     f"{self._server.dsn} has no variable {name}.",
-                    hint="Leave it out of the experiment for this server.",
+                    hint="Remove it from the experiment for this server.",
                 )
             try:
                 self._set_one(name, value)
@@ -334,17 +334,17 @@ def needs_restart(
         compared: the option whose values are compared, if any.
     """
     lines = [
-        f"{name}: the experiment wants {as_text(value)}, the server has {there[name]}"
+        f"{name}: the experiment needs {as_text(value)}, the server has {there[name]}"
         for name, value in refused.items()
     ]
     take_theirs = " ".join(f"--set server.options.{n}={there[n]}" for n in refused)
     return RequestError(
-        f"{dsn} would have to be restarted to change {', '.join(refused)}, "
-        "and contend restarts no server that is not its own",
-        hint="Leave --server out: private servers are started with each value."
+        f"changing {', '.join(refused)} requires a restart of {dsn}, "
+        "and contend restarts only its own servers",
+        hint="Remove --server: private servers are started with each value."
         if compared in refused
-        else f"Take the server's own values ({take_theirs}), restart it with the wanted ones "
-        "yourself, or leave --server out to use a private server.",
+        else f"Use the server's own values ({take_theirs}), restart it yourself with the required "
+        "ones, or remove --server to use a private server.",
         detail="\n".join(lines),
     )
 
@@ -401,15 +401,15 @@ def require_as_one(members: Sequence[ClusterMember]) -> None:
             identity = member.server.identity()
         except ContendError as error:
             raise WorkError(
-                f"{member.name} of the cluster is not there: {error.message}",
+                f"{member.name} of the cluster does not answer: {error.message}",
                 hint=error.hint or "Nothing was started or changed.",
             ) from error
         versions[member.name] = f"{identity.kind} {identity.version}"
     if len(set(versions.values())) > 1:
-        said = ", ".join(f"{name} is {version}" for name, version in versions.items())
+        listed = ", ".join(f"{name} is {version}" for name, version in versions.items())
         raise RequestError(
-            f"the servers of the cluster are of different versions: {said}",
-            hint="Bring them to one version: what they differ by would be part of the answer.",
+            f"the servers of the cluster have different versions: {listed}",
+            hint="Install one version on all of them: a difference would affect the result.",
         )
     require_synced(members)
 
@@ -423,7 +423,7 @@ def require_synced(members: Sequence[ClusterMember]) -> None:
         if why is not None:
             raise WorkError(
                 f"{node.name} of the {len(nodes)} nodes of the cluster cannot be measured: {why}",
-                hint="Look at its error log; contend starts and stops nothing there.",
+                hint="See its error log; contend does not start or stop servers there.",
             )
 
 
@@ -436,10 +436,10 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
                 found = has_warehouse(connection, database, backend.owns or 0)
             if not found:
                 raise RequestError(
-                    f"{asked.name} does not find warehouse {backend.owns}, which {backend.name} is "
-                    f"to have, in {database}",
-                    hint="contend loads nothing into backends that are not its own, and makes no "
-                    "tables on their fronts: docs/guides/clusters.md says how to.",
+                    f"{asked.name} has no warehouse {backend.owns} in {database}; it belongs to "
+                    f"{backend.name}",
+                    hint="Load the data yourself (docs/guides/clusters.md): contend loads nothing "
+                    "into your own backends and creates no tables on their fronts.",
                 )
 
 
@@ -528,7 +528,7 @@ class ClusterTestbed(BorrowedTestbed):
         deaths = [super().death, *(other.death for other in self._others)]
         for member, death in zip(self._members, deaths, strict=True):
             if (error := death()) is not None:
-                return WorkError(f"{member.name} has gone: {error.message}", hint=error.hint)
+                return WorkError(f"{member.name} has ended: {error.message}", hint=error.hint)
         return None
 
     def leave(self) -> None:

@@ -93,9 +93,9 @@ def require_time(experiment: Experiment, design: Design) -> None:
     needed_s = _least_s(experiment, design)
     if limit_s is not None and limit_s < needed_s:
         raise RequestError(
-            f"{format_duration(limit_s)} is too short: one look at every cell takes "
+            f"{format_duration(limit_s)} is too short: one repeat of every cell takes "
             f"{format_duration(needed_s)}",
-            hint="Give it more time, or fewer cells.",
+            hint="Allow more time, or measure fewer cells.",
         )
 
 
@@ -114,8 +114,8 @@ def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
 def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
     fit = max(1, int(limit_s / each_s))
     return (
-        f"{format_duration(limit_s)} has room for about {fit} of {repeats} repeats, and the answer "
-        f"may stay uncertain; {repeats} take {format_duration(repeats * each_s)} or more"
+        f"{format_duration(limit_s)} is enough for about {fit} of {repeats} repeats, so the result "
+        f"may be inconclusive; {repeats} take at least {format_duration(repeats * each_s)}"
     )
 
 
@@ -236,13 +236,13 @@ class Effort:
         takes = f"statements take up to {format_duration(slowest_s)}"
         if each_s > self.left_s:
             raise RequestError(
-                f"{format_duration(self.left_s)} is too short: {takes}, and one look at every cell "
-                f"takes {format_duration(each_s)}",
-                hint=f"Give it more time: {repeats} repeats take {format_duration(all_s)}.",
+                f"{format_duration(self.left_s)} is too short: {takes}, and one repeat of every "
+                f"cell takes {format_duration(each_s)}",
+                hint=f"Allow more time: {repeats} repeats take {format_duration(all_s)}.",
             )
         plan = f"{takes}, so each level is measured for {format_duration(slice_s)} at a time"
         if all_s <= self.left_s:
-            return f"{plan}; {repeats} repeats take {format_duration(all_s)} or more"
+            return f"{plan}; {repeats} repeats take at least {format_duration(all_s)}"
         return f"{plan}; {_too_few(self.left_s, repeats, each_s)}"
 
     def _rounds_of(self, context: CellKey) -> int:

@@ -48,14 +48,16 @@ def take_looks(
         name = look.name
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
-            listen(Notice(f"{name}: a look at {len(block)} cells beside one another"))
+            listen(Notice(f"{name}: diagnostic pass over {len(block)} cells side by side"))
             for runs in runner.at_once(block):
                 records = _taken(look, number, runs, runner)
                 folder.add_looks(*records)
                 if (error := records[0].error) is not None and (name, error) not in told:
                     told.add((name, error))
                     why = error.rstrip(".")
-                    listen(Notice(f"{name}: this look is lost: {why}. Every measured run is kept."))
+                    listen(
+                        Notice(f"{name}: this diagnostic pass failed: {why}. All runs are kept.")
+                    )
                 found_any |= records[0].error is None
     return found_any
 

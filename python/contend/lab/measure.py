@@ -263,12 +263,12 @@ def _require_answers(done: Done) -> None:
         return
     if not errors:
         raise LoadFailed(
-            f"nothing was answered in the {format_duration(done['measured_s'])} that were measured",
-            hint="Make load.measure, or load.slice, longer than an answer takes.",
+            f"no query was answered in the measured {format_duration(done['measured_s'])}",
+            hint="Make load.measure or load.slice longer than a query takes.",
         )
     first = errors[0]
     raise LoadFailed(
-        f"not one query was answered; the server says: {first['message']}",
+        f"no query was answered; the server reports: {first['message']}",
         code=first["code"],
         sqlstate=first["sqlstate"],
         statement=first["statement"],

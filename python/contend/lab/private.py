@@ -51,8 +51,8 @@ OF_INNODB = frozenset({".ibd"})
 """Files that a server keeps in memory of its own."""
 
 ONE_NODE = (
-    "this host has one NUMA node with memory, where all of a server's lies whatever its policy: "
-    "what was measured is the CPUs that it was given"
+    "only one NUMA node of this host has memory, so a memory policy has no effect: the measured "
+    "difference is that of the server's CPUs"
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]

@@ -55,24 +55,24 @@ def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        listen(Notice(f"what earlier sessions said is not known: {path}: {error.strerror}"))
+        listen(Notice(f"earlier sessions cannot be read: {path}: {error.strerror}"))
         return []
     found, left_out = [], 0
     for line in lines:
         try:
             one = json.loads(line)
             if one["format"] != FORMAT or not _is_whole(one["said"]):
-                raise ValueError("it is not one of these")
+                raise ValueError("unexpected form")
             if one["key"] == key:
                 found.append(one["said"])
         except (ValueError, KeyError, TypeError):
             left_out += 1
     if left_out:
-        lines_are = "line is" if left_out == 1 else "lines are"
+        lines = "line" if left_out == 1 else "lines"
         listen(
             Notice(
-                f"{left_out} {lines_are} left out of {path}: damaged, or written by another "
-                "version of contend"
+                f"skipped {left_out} {lines} of {path}: damaged, or written by a different version "
+                "of contend"
             )
         )
     return found
@@ -115,7 +115,7 @@ class SessionSeries:
             append(self.path, self.key, said)
         except OSError as error:
             why = error.strerror or error
-            listen(Notice(f"later sessions will not know of this one: {self.path}: {why}"))
+            listen(Notice(f"this session was not added to the history: {self.path}: {why}"))
 
 
 def sessions_of(

@@ -143,7 +143,7 @@ class Schedule:
     def _why_over(self, run: Planned | None) -> str | None:
         """Why no further repeat is begun; `run` is its first, if it is planned already."""
         if not is_open(self._experiment):
-            return "every planned run was made" if run is None else None
+            return "all planned runs are done" if run is None else None
         if not self._ended:
             # An earlier check showed that the time suffices for one look.
             return None
@@ -340,6 +340,6 @@ def _too_many(records: list[RunRecord], folder: RunFolder) -> WorkError:
     last = records[-1].error or {}
     return WorkError(
         f"{len(records)} runs in a row gave no result; the last: {last.get('message')}",
-        hint=last.get("hint") or f"Every run's error is in {folder.path}: `contend show` it.",
+        hint=last.get("hint") or f"For every run's error, use `contend show {folder.path}`.",
         detail=last.get("detail"),
     )
