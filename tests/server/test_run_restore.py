@@ -138,7 +138,7 @@ def test_the_next_run_offers_it(borrowed: Borrowed) -> None:
     assert borrowed.value() == 80
     done = lab.contend(*another, "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"put back after an earlier command: {DIRTY} = 90" in done.stderr
+    assert f"reverted after an earlier command: {DIRTY} = 90" in done.stderr
     assert borrowed.value() == 90
     assert lab.journals == []
 
@@ -147,7 +147,7 @@ def test_a_warm_up_puts_it_back_first(borrowed: Borrowed) -> None:
     borrowed.is_left()
     done = borrowed.lab.contend("warm", borrowed.dsn)
     assert done.returncode == 0, done.stderr
-    assert f"put back after an earlier command: {DIRTY} = 90" in done.stderr
+    assert f"reverted after an earlier command: {DIRTY} = 90" in done.stderr
     assert borrowed.value() == 90
 
 
@@ -156,12 +156,12 @@ def test_what_somebody_else_changed_since_wants_a_yes(borrowed: Borrowed) -> Non
     borrowed.sql(f"SET GLOBAL {DIRTY} = 75")
     refused = borrowed.restore()
     assert refused.returncode == 2
-    assert "somebody else made it 75" in refused.stderr
+    assert "changed it to 75" in refused.stderr
     assert "--yes" in refused.stderr
     assert borrowed.value() == 75
     warmed = borrowed.lab.contend("warm", borrowed.dsn)
     assert warmed.returncode == 0, warmed.stderr
-    assert "somebody else made it 75" in warmed.stderr
+    assert "changed it to 75" in warmed.stderr
     assert borrowed.value() == 75
     done = borrowed.restore("--yes")
     assert done.returncode == 0, done.stderr

@@ -267,16 +267,18 @@ class Apt:
                 detail=detail,
             )
         if _DISK_FULL.search(said):
-            raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
+            raise GetFailed(
+                "the disk is full.", hint="Free some space and try again.", detail=detail
+            )
         if _NO_SUITE.search(said):
             raise UnknownServer(
-                f"the mirror this machine is configured for has no suite {suite}.",
+                f"this machine's package mirror has no suite {suite}.",
                 hint=did_you_mean(suite, SUITES),
                 detail=detail,
             )
         raise GetFailed(
-            "the package mirror of this machine does not answer.",
-            hint="Check the network and the proxy that apt is configured for.",
+            "this machine's package mirror does not answer.",
+            hint="Check the network and apt's proxy.",
             detail=detail,
         )
 
@@ -305,17 +307,19 @@ class Apt:
         if done.returncode != 0:
             detail = _last_lines(said)
             if _DISK_FULL.search(said):
-                raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
+                raise GetFailed(
+                    "the disk is full.", hint="Free some space and try again.", detail=detail
+                )
             if "unmet dependencies" in said:
                 raise GetFailed(
-                    f"what {' and '.join(packages)} needs is not all in the suite.",
-                    hint="The suite may be in the middle of a change: try another, or later.",
+                    f"the suite lacks packages that {' and '.join(packages)} needs.",
+                    hint="The suite may be changing: use a different one, or try again later.",
                     detail=detail,
                 )
             if _UNREACHABLE.search(said):
                 raise GetFailed(
-                    "a download from the package mirror broke off.",
-                    hint="Nothing was kept; try again.",
+                    "a download from the package mirror was interrupted.",
+                    hint="Try again; nothing was stored.",
                     detail=detail,
                 )
             raise GetFailed(f"apt could not download {' and '.join(packages)}.", detail=detail)
@@ -361,8 +365,8 @@ class Apt:
                         on_progress("downloading", float(status["percent"]))
         except FileNotFoundError:
             raise GetFailed(
-                f"this machine has no {tool}, so there is no mirror to get a server from.",
-                hint="Install MariaDB or MySQL with the system's own package manager instead.",
+                f"this machine has no {tool}, so contend has no mirror to download a server from.",
+                hint="Install MariaDB or MySQL with the system's package manager.",
             ) from None
         return subprocess.CompletedProcess(command, child.returncode, "".join(said), "")
 
@@ -379,15 +383,15 @@ def unpack(package: Path, into: Path) -> None:
 def _ask(tool: str, *arguments: str) -> str:
     if shutil.which(tool) is None:
         raise GetFailed(
-            f"this machine has no {tool}, so packages cannot be unpacked here.",
-            hint="Install MariaDB or MySQL with the system's own package manager instead.",
+            f"this machine has no {tool}, so contend cannot unpack packages.",
+            hint="Install MariaDB or MySQL with the system's package manager.",
         )
     done = run_program([tool, *arguments])
     if done.returncode != 0:
         full = _DISK_FULL.search(done.stderr)
         raise GetFailed(
             "the disk is full." if full else f"{tool} failed.",
-            hint="Make room and try again." if full else None,
+            hint="Free some space and try again." if full else None,
             detail=_last_lines(done.stderr),
         )
     return done.stdout

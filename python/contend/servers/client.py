@@ -167,7 +167,7 @@ def _in_words(
         return _no_server(error, server)
     said = str(error.args[-1]) if error.args else str(error)
     if code in _WRONG_LOGIN:
-        with_or_without = "with the password given" if secret else "without a password"
+        with_or_without = "with this password" if secret else "without a password"
         return WrongLogin(
             f"{server} refuses user {user} {with_or_without} (error {code}).",
             hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
@@ -178,7 +178,7 @@ def _in_words(
     if code in _UNREACHABLE:
         return Silent(
             f"{server} does not answer (user {user}, error {code}).",
-            hint="Check that it runs, and its host, port or socket.",
+            hint="Check that the server is running, and its host, port or socket.",
             detail=said,
         )
     return ConnectionRefused(
@@ -317,9 +317,9 @@ def misread(error: BaseException) -> Misread | None:
     servers = [connection.server for frame in frames for connection in _connections(frame)]
     places = traceback.extract_tb(error.__traceback__)
     return Misread(
-        f"{servers[-1] if servers else 'the server'} gave an answer that contend does not "
+        f"{servers[-1] if servers else 'the server'} sent an answer that contend does not "
         f"understand ({type(error).__name__}: {error}).",
-        hint="Check that it is a server of MariaDB or MySQL; if it is, this is a fault of contend.",
+        hint="Check that it is a server of MariaDB or MySQL; if it is, contend has a bug.",
         detail="\n".join(
             f"{Path(place.filename).name}:{place.lineno} {place.name}" for place in places[-6:]
         ),

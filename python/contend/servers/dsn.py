@@ -94,11 +94,13 @@ class Security:
     def check(self, where: str) -> None:
         if self.mode.startswith("verify") and self.ssl_ca is None:
             raise DsnError(
-                f"{where}: ssl_mode={self.mode} needs to know whom to believe.",
-                hint="Name a PEM file: ssl_ca=/path/ca.pem.",
+                f"{where}: ssl_mode={self.mode} needs a certificate authority.",
+                hint="Name its PEM file: ssl_ca=/path/ca.pem.",
             )
         if (self.ssl_cert is None) != (self.ssl_key is None):
-            raise DsnError(f"{where}: ssl_cert and ssl_key go together; one of them is missing.")
+            raise DsnError(
+                f"{where}: ssl_cert and ssl_key belong together; one of them is missing."
+            )
 
     def context(self) -> ssl.SSLContext:
         """The settings of an encrypted connection."""
@@ -162,15 +164,13 @@ KEYS = tuple(field.name for field in fields(Security))
 def _mode(text: str, where: str) -> str:
     mode = text.lower()
     if mode not in SSL_MODES:
-        raise DsnError(
-            f"{where}: ssl_mode={text} is not a mode.", hint=did_you_mean(mode, SSL_MODES)
-        )
+        raise DsnError(f"{where}: unknown ssl_mode={text}.", hint=did_you_mean(mode, SSL_MODES))
     return mode
 
 
 def _switch(key: str, text: str, where: str) -> bool:
     if text.lower() not in _YES + _NO:
-        raise DsnError(f"{where}: {key}={text} is neither 1 nor 0.")
+        raise DsnError(f"{where}: {key}={text} is not a switch; use 1 or 0.")
     return text.lower() in _YES
 
 
@@ -309,11 +309,11 @@ class Dsn:
         if parts.password is not None or any(map(is_secret, asked)):
             # Not repeated here: errors end up in logs.
             raise DsnError(
-                "a password in a DSN can be read by every user of this machine.",
+                "every user of this machine can read a password in a DSN.",
                 hint="Put it in an option file (?option_file=~/.my.cnf) or in CONTEND_PASSWORD.",
             )
         if parts.fragment:
-            raise DsnError("a DSN has no part after #.", hint=_EXAMPLES)
+            raise DsnError("a DSN must not have a part after #.", hint=_EXAMPLES)
         for key, value in asked.items():
             if key not in _KEYS:
                 raise DsnError(
@@ -391,7 +391,7 @@ def _port(text: str | None, file: Path | None) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise DsnError(f"the port {text!r} in {file} is not a port.")
+        raise DsnError(f"{text!r} in {file} is not a port (1 to 65535).")
     return int(text)
 
 

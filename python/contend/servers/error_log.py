@@ -59,7 +59,7 @@ class Diagnosis(Enum):
     PORT_IN_USE = "its TCP port is in use"
     SOCKET_IN_USE = "its socket is in use by another server"
     DATA_IN_USE = "its data folder is used by another server"
-    NO_PERMISSION = "it may not read or write its files"
+    NO_PERMISSION = "it lacks permission to read or write its files"
     NO_MEMORY = "there is not enough memory"
     ROOT_REFUSED = "it refuses to run as root"
 
@@ -147,9 +147,9 @@ _CLASSES: dict[Diagnosis, type[ContendError]] = {
     Diagnosis.DATA_IN_USE: FolderInUse,
 }
 _HINTS = {
-    Diagnosis.DISK_FULL: "Make room, or put the run on another disk with `--out`.",
-    Diagnosis.DATA_IN_USE: "Use a folder of its own for each server.",
-    Diagnosis.NO_MEMORY: "Ask for smaller caches, or free some memory.",
+    Diagnosis.DISK_FULL: "Free some space, or put the run on a different disk with `--out`.",
+    Diagnosis.DATA_IN_USE: "Use a separate folder for each server.",
+    Diagnosis.NO_MEMORY: "Use smaller caches, or free some memory.",
     Diagnosis.NO_PERMISSION: "Check who owns the folder.",
 }
 
@@ -167,7 +167,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     if rejected is not None and why is not Diagnosis.DISK_FULL:
         return OptionRejected(
             f"{name} rejects the option {rejected.option}: {rejected.why}.",
-            hint="Correct it, or leave it out.",
+            hint="Correct it, or remove it.",
             detail=tail(log),
         )
     if why is not None:
@@ -176,7 +176,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
         )
     return ServerFailed(
         f"{name} did not {what} ({describe_exit(code)}).",
-        hint="The last lines of its error log tell why.",
+        hint="See the last lines of its error log.",
         detail=tail(log) or "(its error log is empty)",
     )
 

@@ -178,14 +178,14 @@ class PrivateServer:
                     keep_open=[lock],
                 )
             try:
-                self._wait_until_ended(process, "make its data folder", timeout_s)
+                self._wait_until_ended(process, "create its data folder", timeout_s)
             finally:
                 process.kill()
                 process.wait()
             script.unlink()
             if process.returncode != 0:
                 raise error_log.start_failure(
-                    self.binary, process.returncode, self.log(), "make its data folder"
+                    self.binary, process.returncode, self.log(), "create its data folder"
                 )
         finally:
             os.close(lock)
@@ -326,7 +326,7 @@ class PrivateServer:
             kill_group(process, self._pid_file)
             self._forget()
             raise ServerDied(
-                f"the private {self.binary.kind} server ended by itself "
+                f"the private {self.binary.kind} server ended unexpectedly "
                 f"({error_log.describe_exit(code)}).",
                 hint=f"Its log is {self.log_path}.",
                 detail=error_log.tail(self.log()),
@@ -437,9 +437,9 @@ class PrivateServer:
         if not checked:
             self.kill()
             raise OptionRejected(
-                "a server with imported data checks rights, and skip_grant_tables is against it: "
-                "triggers and routines of the dump would have all of them.",
-                hint="Leave skip_grant_tables out.",
+                "skip_grant_tables is not allowed with imported data: triggers and routines of the "
+                "dump would have all privileges.",
+                hint="Remove skip_grant_tables.",
             )
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:

@@ -111,9 +111,9 @@ def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: fl
             ended = now
         if ended is not None and now > ended + WRAPPER_GRACE_S:
             raise ServerFailed(
-                f"the program that the server was started with did not end within "
-                f"{WRAPPER_GRACE_S:.0f} s after the server.",
-                hint="What server.wrap names must end when the server does.",
+                f"the program of server.wrap did not end within {WRAPPER_GRACE_S:.0f} s after the "
+                "server.",
+                hint="Use a program that ends when the server does.",
             )
         if now > started + timeout_s:
             raise ServerFailed(f"the server did not stop within {timeout_s:.0f} s and was killed.")

@@ -246,7 +246,7 @@ def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRe
     if code == _ER_READ_ONLY:
         return ReadOnly(
             f"the server cannot change {name} while it runs.",
-            hint='Change it by a restart: `change = "restart"` under [server].',
+            hint='Use a restart: `change = "restart"` under [server].',
             detail=said,
         )
     if code in (_ER_WRONG_TYPE, _ER_WRONG_VALUE):

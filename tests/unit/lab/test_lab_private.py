@@ -172,7 +172,7 @@ def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
 def test_an_option_that_is_contend_s_own_is_refused_before_anything_is_loaded(
     bench: Bench,
 ) -> None:
-    with pytest.raises(OptionRejected, match="port of a private server is set by contend itself"):
+    with pytest.raises(OptionRejected, match="contend itself sets the option port"):
         bench.testbed.set(bench.cell(options={"port": 3306}))
     assert bench.provided == []
 

@@ -127,7 +127,7 @@ def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Pat
     bench.begin_with(replace(bench.equipment(), history=tmp_path / "file" / "sessions.jsonl"))
     assert bench.runs() == list(range(1, 9))
     told = [str(one) for one in bench.heard]
-    assert any("later sessions will not know of this one" in one for one in told)
+    assert any("not added to the history" in one for one in told)
 
 
 def test_no_history_is_looked_at_unless_there_is_one(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, line: bytes) -> Non
     sessions.append(path, KEY, entry("two"))
     found, (notice,) = runs(path)
     assert found == ["one", "two"]
-    assert notice.startswith(f"1 line is left out of {path}")
+    assert notice.startswith(f"skipped 1 line of {path}")
 
 
 def test_many_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_many_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     found, (notice,) = runs(tmp_path)
     assert found == []
-    assert "what earlier sessions said is not known" in notice
+    assert "earlier sessions cannot be read" in notice
 
 
 def test_it_lies_beside_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:

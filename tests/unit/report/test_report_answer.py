@@ -70,7 +70,7 @@ def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_repo
     assert f"All 85 intervals of this metric ({both}) hold together" in said
     assert "Of the noise " in said and " % lies between " in said
     assert "from one start of the servers to the next" in said
-    assert "Finished: every planned run was made." in said
+    assert "Finished: all planned runs are done." in said
     assert "four times the repeats halve that" in said
 
 

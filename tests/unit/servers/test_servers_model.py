@@ -56,7 +56,7 @@ def test_an_option_that_it_does_not_have_is_refused_with_the_nearest() -> None:
     assert "key_buffer_size" in str(refused.value.hint)
     with pytest.raises(OptionRejected) as far:
         refuse_unknown(BINARY, ["xyzzy"])
-    assert "It takes " in str(far.value.hint) and "key_cache_segments" in str(far.value.hint)
+    assert "It has " in str(far.value.hint) and "key_cache_segments" in str(far.value.hint)
 
 
 def test_it_is_not_confused_with_a_server_that_is_looked_for() -> None:

@@ -73,8 +73,8 @@ class ModelKind(Kind):
         while len(lines := _lines(file)) <= len(before):
             if time.monotonic() > deadline:
                 raise ServerFailed(
-                    f"the model server did not write what it counted within {_PATIENCE_S:.0f} s.",
-                    hint=f"It should have, to {file}; its log is {log}.",
+                    f"the model server did not write its counters within {_PATIENCE_S:.0f} s.",
+                    hint=f"It writes them to {file}; its log is {log}.",
                 )
             time.sleep(_POLL_S)
         told = json.loads(lines[-1])

@@ -183,8 +183,8 @@ class Galera(Deployment):
             asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
             if asked is not None:
                 raise ServerFailed(
-                    f"{member.name} asks {asked} beside the delay line between them.",
-                    hint="Without server.member_round_trip there is no line.",
+                    f"{member.name} connects to {asked} directly, not through the delay line.",
+                    hint="Remove server.member_round_trip to run without the delay line.",
                 )
 
     def _start_one(
@@ -194,7 +194,7 @@ class Galera(Deployment):
         if not library.exists():
             raise UnusableServer(
                 f"{node.binary.name} has no Galera ({library}).",
-                hint="Get one that has: `contend server get mariadb+galera`.",
+                hint="Download one with Galera: `contend server get mariadb+galera`.",
             )
         node.environment = {**node.environment, "PATH": _with_transfer(node)}
         provider = f"--wsrep-provider={library}"

@@ -265,20 +265,20 @@ def _locked(path: Path, server: str) -> int:
         return descriptor
     except Locked:
         raise ServerInUse(
-            f"another contend process is at work on {server}: {_holder(file)}. It puts back itself "
-            "what it changes there.",
-            hint="Wait until it is done, or stop it first.",
+            f"another contend process is using {server}: {_holder(file)}. It reverts its own "
+            "changes.",
+            hint="Wait until it ends, or stop it.",
         ) from None
     except OSError as error:
-        raise _broken(path.parent, "made", error) from error
+        raise _broken(path.parent, "created", error) from error
 
 
 def _holder(file: Path) -> str:
     """The holder of a lock, from the text it wrote there."""
     try:
-        return file.read_text(encoding="utf-8") or "one that just began"
+        return file.read_text(encoding="utf-8") or "one that has just started"
     except (OSError, ValueError):
-        return "one that is not known"
+        return "an unknown one"
 
 
 def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
@@ -287,7 +287,7 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["format"] != FORMAT:
             raise ValueError(
-                f"its format is {said['format']}, and this version of contend reads {FORMAT}"
+                f"its format is {said['format']}, but this version of contend reads {FORMAT}"
             )
         undo = [_entry(entry) for entry in said["undo"]]
         work = said["work"]
@@ -304,13 +304,13 @@ def _entry(said: Any) -> Entry:
     return said
 
 
-def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
-    said = getattr(error, "strerror", None) or error
-    hint = "Name another folder with XDG_STATE_HOME, or with --journal if the command takes it."
-    if what == "read":
+def _broken(path: Path, action: str, error: Exception) -> JournalBroken:
+    reason = getattr(error, "strerror", None) or error
+    hint = "Name a different folder with XDG_STATE_HOME, or --journal if the command has it."
+    if action == "read":
         hint = (
-            "It says what a command of contend changed on a server. Put that back by what can be "
-            "read of it, then remove the file."
+            "It lists changes that contend made on a server. Revert the readable ones by hand, "
+            "then remove the file."
         )
-    why = f"{type(error).__name__} {said}" if isinstance(error, KeyError) else said
-    return JournalBroken(f"the journal {path} cannot be {what}: {why}.", hint=hint)
+    why = f"{type(error).__name__} {reason}" if isinstance(error, KeyError) else reason
+    return JournalBroken(f"the journal {path} cannot be {action}: {why}.", hint=hint)

@@ -107,7 +107,7 @@ def test_it_is_the_same_by_whatever_dsn(tmp_path: Path, same: str) -> None:
     first, name = (SERVER, "") if "DB1" in same else (SERVER, "server_uuid=7")
     with (
         Journal.open(tmp_path, first, name),
-        pytest.raises(ServerInUse, match="another contend process is at"),
+        pytest.raises(ServerInUse, match="another contend process is using"),
     ):
         Journal.open(tmp_path, same, name)
     Journal.open(tmp_path, same, name).close()
@@ -195,7 +195,7 @@ def test_every_cut_of_a_journal_has_words(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_has_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalBroken, match="cannot be made") as refused:
+    with pytest.raises(JournalBroken, match="cannot be created") as refused:
         Journal.open(tmp_path / "file" / "below", SERVER)
     assert "XDG_STATE_HOME" in (refused.value.hint or "")
 
