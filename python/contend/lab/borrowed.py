@@ -97,7 +97,7 @@ class BorrowedTestbed(Testbed):
         self._pid = server.pid()
         self._changed: dict[str, Entry] = {}
         self._noted: list[Entry] = []
-        self._asked: dict[str, str] = {}
+        self._requested: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
         self._control = LazyControl(server.connect)
         self._data: DataSpec | None = None
@@ -179,8 +179,8 @@ class BorrowedTestbed(Testbed):
         database = self._database(self._data) or self._data.database
         return self._server.connect(read_timeout=LONG_S), database
 
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        del asked
+    def place_threads(self, placements: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        del placements
         raise RequestError("only threads of private servers can be placed")
 
     def lock_files(self) -> str:
@@ -213,7 +213,7 @@ class BorrowedTestbed(Testbed):
         except NoList:
             return None
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         try:
             self._server.identity()
         except ContendError as error:
@@ -227,12 +227,12 @@ class BorrowedTestbed(Testbed):
     def leave(self) -> None:
         self._control.close()
         self._changed, self._noted = {}, []
-        told: list[str] = []
+        reverted: list[str] = []
         try:
-            put_back(self._journal, self._server, tell=told.append)
+            put_back(self._journal, self._server, tell=reverted.append)
         finally:
-            if told:
-                self._listen(Notice(f"reverted on {self._server.dsn}: {', '.join(told)}"))
+            if reverted:
+                self._listen(Notice(f"reverted on {self._server.dsn}: {', '.join(reverted)}"))
 
     # --- options ---
 
@@ -262,13 +262,13 @@ class BorrowedTestbed(Testbed):
         self._truncated.pop(name, None)
         if cut is not None:
             self._truncated[name] = cut
-        self._asked[name] = as_text(value)
+        self._requested[name] = as_text(value)
         self._differing = None
         self.disturbed(frozenset({name}))
 
     def _has(self, name: str, value: Level) -> bool:
-        if name in self._asked:
-            return self._asked[name] == as_text(value)
+        if name in self._requested:
+            return self._requested[name] == as_text(value)
         return name in self._now and same_value(as_text(value), self._now[name])
 
     # --- for the record ---
@@ -431,12 +431,12 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
     """Check that each backend has the rows of its last warehouse, and that each front reaches them;
     raises RequestError."""
     for backend in (member for member in members if member.role == BACKEND):
-        for asked in (backend, *(member for member in members if member.role == FRONT)):
-            with asked.server.connect() as connection:
+        for server in (backend, *(member for member in members if member.role == FRONT)):
+            with server.server.connect() as connection:
                 found = has_warehouse(connection, database, backend.owns or 0)
             if not found:
                 raise RequestError(
-                    f"{asked.name} has no warehouse {backend.owns} in {database}; it belongs to "
+                    f"{server.name} has no warehouse {backend.owns} in {database}; it belongs to "
                     f"{backend.name}",
                     hint="Load the data yourself (docs/guides/clusters.md): contend loads nothing "
                     "into your own backends and creates no tables on their fronts.",
@@ -500,7 +500,7 @@ class ClusterTestbed(BorrowedTestbed):
         return replace(
             entry,
             env={name: value for ready in every for name, value in ready.env.items()},
-            members=tuple(_asked(member, ready) for member, ready in both),
+            members=tuple(_measured_member(member, ready) for member, ready in both),
             observed=replace(
                 entry.observed,
                 members=tuple(
@@ -524,10 +524,10 @@ class ClusterTestbed(BorrowedTestbed):
         if any(front.variables().get("spider_internal_xa") == "OFF" for front in fronts):
             yield {"code": "not-atomic", "message": NOT_ATOMIC}
 
-    def death(self) -> ContendError | None:
-        deaths = [super().death, *(other.death for other in self._others)]
-        for member, death in zip(self._members, deaths, strict=True):
-            if (error := death()) is not None:
+    def exit_error(self) -> ContendError | None:
+        errors = [super().exit_error, *(other.exit_error for other in self._others)]
+        for member, exit_error in zip(self._members, errors, strict=True):
+            if (error := exit_error()) is not None:
                 return WorkError(f"{member.name} has ended: {error.message}", hint=error.hint)
         return None
 
@@ -539,7 +539,7 @@ class ClusterTestbed(BorrowedTestbed):
             stack.callback(super().leave)
 
 
-def _asked(member: ClusterMember, ready: Ready) -> AskedMember:
+def _measured_member(member: ClusterMember, ready: Ready) -> AskedMember:
     return AskedMember(
         member.name,
         ready.address,

@@ -185,8 +185,10 @@ def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Pa
     Raises:
         LoadingFailed: it could not.
     """
-    told = {"kind": SCRIPT, **(data.prepare or {})}
-    plan = plan_of(cell.having(workload=told), address, seed=cell["load.seed"], watch_pid=None)
+    parameters = {"kind": SCRIPT, **(data.prepare or {})}
+    plan = plan_of(
+        cell.having(workload=parameters), address, seed=cell["load.seed"], watch_pid=None
+    )
     try:
         ScriptProcess(program).prepare(plan)
     except LoadFailed as error:
@@ -220,11 +222,11 @@ def scripts_of(experiment: Experiment, program: Path) -> Scripts:
         if cell.workload.kind != SCRIPT:
             continue
         script = str(cell.workload.parameters["script"])
-        told = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
-        if blocking is None and told["os_threads"]:
+        description = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        if blocking is None and description["os_threads"]:
             blocking = script
         if is_file(script):
-            found.setdefault(script, told["files"])
+            found.setdefault(script, description["files"])
     named = (name for script, loaded in found.items() for name in (script, *loaded))
     return Scripts(tuple(map(Path, dict.fromkeys(named))), blocking)
 

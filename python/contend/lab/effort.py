@@ -311,9 +311,9 @@ class Effort:
     @property
     def matched(self) -> bool:
         """Whether the servers of the next repeat are laid out alike in memory."""
-        asked = self._experiment.compare.layout
-        if asked is not None:
-            return asked == "matched"
+        layout = self._experiment.compare.layout
+        if layout is not None:
+            return layout == "matched"
         # Matching is kept once it paid, although its effect then no longer shows.
         enough = self.observations.repeats >= PILOT_REPEATS
         if not self._matched and enough and why_not_matched() is None:
@@ -388,7 +388,7 @@ class Effort:
         done = self.observations.repeats
         pilot = done < PILOT_REPEATS
         self._blind = not self.observations.round_s and self.observations.slowest_s == 0
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
             "confidence": 1 - self._p_each,
@@ -396,7 +396,7 @@ class Effort:
         for_width: RepeatPlan | None = None
         if compare.width is not None and not pilot:
             components, costs = self.observations.components(), self._costs()
-            for_width = plan_for_width(components, costs, compare.width, **asked)
+            for_width = plan_for_width(components, costs, compare.width, **options)
         plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
@@ -408,7 +408,7 @@ class Effort:
             return
         elif pilot:
             self.blocks = 1 if self.is_long else blocks_at_first(self._experiment)
-            in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **asked)
+            in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **options)
             self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
             if self.rounds == 1:
                 self.blocks = 1
@@ -416,7 +416,7 @@ class Effort:
         else:
             # An unreachable width must not cause repeats that do not fit into the time.
             plan = plan_for_time(
-                self.observations.components(), self._costs(), self.left_s, **asked
+                self.observations.components(), self._costs(), self.left_s, **options
             )
         if isinstance(plan, TooShort):
             self.rounds, self.blocks = 1, 1

@@ -14,11 +14,11 @@ from contend.errors import ContendError
 from contend.experiment import Planned, cell_key
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import LookAtCause, now
-from contend.lab.measure import Mortal, death_behind
+from contend.lab.measure import MayExit, exit_behind
 from contend.store import LookRecord, RunFolder
 
 
-class Looker(Mortal, Protocol):
+class Looker(MayExit, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
@@ -43,7 +43,7 @@ def take_looks(
     """
     number = max((record.block for record in folder.looks()), default=0)
     found_any = False
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for look in looks:
         name = look.name
         for block in blocks_to_look_at(folder.meta().planned, compared):
@@ -52,8 +52,8 @@ def take_looks(
             for runs in runner.at_once(block):
                 records = _taken(look, number, runs, runner)
                 folder.add_looks(*records)
-                if (error := records[0].error) is not None and (name, error) not in told:
-                    told.add((name, error))
+                if (error := records[0].error) is not None and (name, error) not in reported:
+                    reported.add((name, error))
                     why = error.rstrip(".")
                     listen(
                         Notice(f"{name}: this diagnostic pass failed: {why}. All runs are kept.")
@@ -70,11 +70,11 @@ def _taken(
     started_at = now()
     try:
         records = runner.look(runs, look, number)
-        if (death := runner.death()) is not None:
-            raise death
+        if (exit_error := runner.exit_error()) is not None:
+            raise exit_error
         return records
     except ContendError as error:
-        why = death_behind(runner, error) or error
+        why = exit_behind(runner, error) or error
         return [
             LookRecord(look.name, number, run.cell, started_at, now(), error=why.message)
             for run in runs

@@ -171,7 +171,7 @@ def begin(
     facts = _facts(equipment, scripts().files, engine, design)
     if about_why is not None:
         facts["why"] = about_why
-    if (words := found_in_words(facts.get("doctor", []))) is not None:
+    if (words := doctor_summary(facts.get("doctor", []))) is not None:
         listen(Notice(words))
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
         facts["sessions"] = sessions.facts(listen)
@@ -410,7 +410,7 @@ def _facts(
     return facts
 
 
-def found_in_words(found: Sequence[CheckRecord]) -> str | None:
+def doctor_summary(found: Sequence[CheckRecord]) -> str | None:
     """Problems found by doctor, for a line before a run; None if there are none."""
     by_severity = {
         severity: ", ".join(
@@ -469,7 +469,7 @@ def _in_files(paths: Iterable[Path], secrets: Collection[str]) -> str | None:
 
 
 def require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None, passwords: Collection[str]
+    folder: RunFolder, stored: Experiment, requested: Experiment | None, passwords: Collection[str]
 ) -> None:
     """Refuse to continue with a different experiment than the original one.
 
@@ -486,7 +486,7 @@ def require_same_experiment(
             f"{file} was edited since this run began",
             hint="Undo the edit, or start a new run with the edited file.",
         )
-    if given is not None and kept(given, passwords) != kept(stored, passwords):
+    if requested is not None and kept(requested, passwords) != kept(stored, passwords):
         raise RequestError(
             f"{folder.path} is a run of a different experiment",
             hint=f"To continue it unchanged, use `contend run --resume {folder.path}`. "
@@ -498,14 +498,14 @@ def require_same_experiment(
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Check that each cell makes the same requests as in its runs so far."""
     for run, cell, plan in folder.asked():
-        asked = _as_json(plan["workload"])
+        before = _as_json(plan["workload"])
         again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # For the tables, the existing ones are decisive.
-        for name in sorted(asked.keys() - SUPPLIED):
-            if asked[name] != now.get(name):
+        for name in sorted(before.keys() - SUPPLIED):
+            if before[name] != now.get(name):
                 raise RequestError(
-                    f"run {run} of {folder.path} used workload.{name} = {shown(asked[name])}, "
+                    f"run {run} of {folder.path} used workload.{name} = {shown(before[name])}, "
                     f"but it is now {shown(now.get(name))}",
                     hint="Start a new run.",
                 )

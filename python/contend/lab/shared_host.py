@@ -154,14 +154,14 @@ class SharedHost:
         self._end_neighbour()
         if self._journal is None:
             return
-        told: list[str] = []
+        reverted: list[str] = []
         try:
-            put_back(self._journal, Host(), tell=told.append)
+            put_back(self._journal, Host(), tell=reverted.append)
         finally:
             self._journal.close()
             self._journal = None
-            if told:
-                self._listen(Notice(f"reverted on {this_host()}: {', '.join(told)}"))
+            if reverted:
+                self._listen(Notice(f"reverted on {this_host()}: {', '.join(reverted)}"))
 
     def _end_neighbour(self) -> None:
         if self._neighbour is not None:

@@ -142,7 +142,7 @@ class Testbed(Target):
     def ready(self, cell: CellSpec) -> Ready: ...
 
     @abstractmethod
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         """How the server ended, if it did without a request; reported once."""
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Testbed(Target):
         if self._shared is not None:
             self._shared.bring(launch)
         again = {setting.path for setting in due}
-        self._notes = {path: said for path, said in self._notes.items() if path not in again}
+        self._notes = {path: message for path, message in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
             self.renew(cell, launch)

@@ -213,11 +213,11 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
             # Its tables come from the script, whose prepare may take hours, or from a dump.
             cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
         if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
-            starts.setdefault(_asked(cell), cell)
+            starts.setdefault(_start_key(cell), cell)
     return iter(starts.values())
 
 
-def _asked(cell: CellSpec) -> str:
+def _start_key(cell: CellSpec) -> str:
     """The properties in which starts differ."""
     data, tables = cell.data, []
     if any(cell[path] for path in _STATEMENTS):
@@ -228,7 +228,7 @@ def _asked(cell: CellSpec) -> str:
 def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
     # 3: the file has the values that the server changed, and all of its variables.
-    return hashlib.sha256(f"3 {identity} {_asked(cell)}".encode()).hexdigest()
+    return hashlib.sha256(f"3 {identity} {_start_key(cell)}".encode()).hexdigest()
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:

@@ -258,19 +258,19 @@ class Apt:
         done = self._run("apt-get", "update")
         if any((self.folder / "lists").glob("*_Packages*")):
             return
-        said = done.stdout + done.stderr
-        detail = _last_lines(said)
-        if _UNSIGNED.search(said):
+        output = done.stdout + done.stderr
+        detail = _last_lines(output)
+        if _UNSIGNED.search(output):
             raise NotVerified(
                 f"the package lists of {suite} could not be verified with this machine's keys.",
                 hint="Install a newer `debian-archive-keyring`, or accept it with `--unverified`.",
                 detail=detail,
             )
-        if _DISK_FULL.search(said):
+        if _DISK_FULL.search(output):
             raise GetFailed(
                 "the disk is full.", hint="Free some space and try again.", detail=detail
             )
-        if _NO_SUITE.search(said):
+        if _NO_SUITE.search(output):
             raise UnknownServer(
                 f"this machine's package mirror has no suite {suite}.",
                 hint=did_you_mean(suite, SUITES),
@@ -303,20 +303,20 @@ class Apt:
     def download(self, packages: Sequence[str], on_progress: OnStep) -> list[Path]:
         """Download packages with all dependencies; returns the files, in no special order."""
         done = self._run("apt-get", "install", *packages, on_progress=on_progress)
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
         if done.returncode != 0:
-            detail = _last_lines(said)
-            if _DISK_FULL.search(said):
+            detail = _last_lines(output)
+            if _DISK_FULL.search(output):
                 raise GetFailed(
                     "the disk is full.", hint="Free some space and try again.", detail=detail
                 )
-            if "unmet dependencies" in said:
+            if "unmet dependencies" in output:
                 raise GetFailed(
                     f"the suite lacks packages that {' and '.join(packages)} needs.",
                     hint="The suite may be changing: use a different one, or try again later.",
                     detail=detail,
                 )
-            if _UNREACHABLE.search(said):
+            if _UNREACHABLE.search(output):
                 raise GetFailed(
                     "a download from the package mirror was interrupted.",
                     hint="Try again; nothing was stored.",
@@ -356,11 +356,11 @@ class Apt:
                 env=environment,
             ) as child:
                 assert child.stdout is not None
-                said = []
+                output = []
                 for line in child.stdout:
                     status = _STATUS.match(line)
                     if status is None:
-                        said.append(line)
+                        output.append(line)
                     elif on_progress is not None:
                         on_progress("downloading", float(status["percent"]))
         except FileNotFoundError:
@@ -368,7 +368,7 @@ class Apt:
                 f"this machine has no {tool}, so contend has no mirror to download a server from.",
                 hint="Install MariaDB or MySQL with the system's package manager.",
             ) from None
-        return subprocess.CompletedProcess(command, child.returncode, "".join(said), "")
+        return subprocess.CompletedProcess(command, child.returncode, "".join(output), "")
 
 
 def architecture() -> str:
@@ -398,6 +398,6 @@ def _ask(tool: str, *arguments: str) -> str:
 
 
 def _last_lines(text: str) -> str | None:
-    said = text.splitlines()
-    errors = [line.strip() for line in said if line.startswith("E: ") or " Depends: " in line]
-    return "\n".join(errors[-8:] or said[-8:]) or None
+    lines = text.splitlines()
+    errors = [line.strip() for line in lines if line.startswith("E: ") or " Depends: " in line]
+    return "\n".join(errors[-8:] or lines[-8:]) or None

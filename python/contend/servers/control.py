@@ -116,9 +116,9 @@ class Login:
         name, nul, nonce = packet.partition(b"\0")
         plugin = name.decode("ascii", "replace")[:64]
         if not nul or plugin not in _ANSWERED:
-            asked = plugin if nul else "mysql_old_password"
+            requested = plugin if nul else "mysql_old_password"
             raise ConnectionRefused(
-                f"{self._way.server} requires login by {asked!r}, which contend does not support.",
+                f"{self._way.server} requires login by {requested!r}, which contend lacks.",
                 hint="Change the user's plugin, for instance to caching_sha2_password or ed25519.",
             )
         return self._prove(plugin, nonce)
@@ -307,8 +307,8 @@ class Control(_Connection):
     _doubt_at = _NEVER
     _left = 0
     _columns = 0
-    _heard = bytearray()
-    _heard_on: object = None
+    _received = bytearray()
+    _received_on: object = None
 
     # --- the login ---
 
@@ -390,16 +390,16 @@ class Control(_Connection):
 
     def _named(self, proof: bytes, plugin: str) -> bytes:
         user = self.user if isinstance(self.user, bytes) else self.user.encode()
-        said = user.replace(b"\0", b"") + b"\0" + bytes([len(proof)]) + proof
+        payload = user.replace(b"\0", b"") + b"\0" + bytes([len(proof)]) + proof
         if self.db:
             name = self.db if isinstance(self.db, bytes) else self.db.encode()
-            said += name.replace(b"\0", b"") + b"\0"
-        said += plugin.encode() + b"\0"
+            payload += name.replace(b"\0", b"") + b"\0"
+        payload += plugin.encode() + b"\0"
         if self.server_capabilities & CLIENT.CONNECT_ATTRS:
             words = [word.encode() for pair in self._connect_attrs.items() for word in pair]
             attributes = b"".join(bytes([len(word)]) + word for word in words)
-            said += bytes([len(attributes)]) + attributes
-        return said
+            payload += bytes([len(attributes)]) + attributes
+        return payload
 
     # --- limits ---
 
@@ -439,17 +439,17 @@ class Control(_Connection):
 
     def _read_bytes(self, num_bytes: int) -> bytes:
         self._spend(num_bytes)
-        if self._heard_on is not self._sock:
-            if self._heard and self._heard_on is not None:
+        if self._received_on is not self._sock:
+            if self._received and self._received_on is not None:
                 raise NotUnderstood("it keeps sending although it should wait")
-            self._heard, self._heard_on = bytearray(), self._sock
-        while len(self._heard) < num_bytes:
-            self._hear()
-        data = bytes(self._heard[:num_bytes])
-        del self._heard[:num_bytes]
+            self._received, self._received_on = bytearray(), self._sock
+        while len(self._received) < num_bytes:
+            self._receive()
+        data = bytes(self._received[:num_bytes])
+        del self._received[:num_bytes]
         return data
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         while True:
             now = time.monotonic()
             if now >= self._limit_at:
@@ -471,7 +471,7 @@ class Control(_Connection):
                 self._lost(str(error), error)
             if not part:
                 self._lost("it closed the connection", None)
-            self._heard += part
+            self._received += part
             return
 
     def _lost(self, why: str, error: OSError | None) -> NoReturn:
@@ -481,23 +481,23 @@ class Control(_Connection):
     # --- errors ---
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
-        with self._told(sql):
+        with self._reporting(sql):
             return super().query(sql, unbuffered)
 
     def next_result(self, unbuffered: bool = False) -> int:
-        with self._told("the next result"):
+        with self._reporting("the next result"):
             return int(super().next_result(unbuffered))
 
     def commit(self) -> None:
-        with self._told("COMMIT"):
+        with self._reporting("COMMIT"):
             super().commit()
 
     def select_db(self, db: str) -> None:
-        with self._told(f"USE {db}"):
+        with self._reporting(f"USE {db}"):
             super().select_db(db)
 
     @contextlib.contextmanager
-    def _told(self, statement: str | bytes) -> Iterator[None]:
+    def _reporting(self, statement: str | bytes) -> Iterator[None]:
         try:
             yield
         except ContendError:
@@ -505,9 +505,9 @@ class Control(_Connection):
         except Exception as error:  # Any error of the library over unreadable data.
             if self._is_entering:
                 raise
-            raise self._in_words(error, statement) from error
+            raise self._as_error(error, statement) from error
 
-    def _in_words(self, error: Exception, statement: str | bytes) -> ContendError:
+    def _as_error(self, error: Exception, statement: str | bytes) -> ContendError:
         text = statement if isinstance(statement, str) else statement.decode("utf-8", "replace")
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         code = error.args[0] if error.args else None

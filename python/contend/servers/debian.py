@@ -55,8 +55,8 @@ def is_kind(text: str) -> bool:
 
 def parse_wanted(text: str) -> Wanted:
     """Read `mariadb`, `mariadb@trixie` or its `mariadb@11.8`, `mariadb+rocksdb@bookworm`."""
-    what, at, suite = text.partition("@")
-    kind, *extras = what.split("+")
+    name, at, suite = text.partition("@")
+    kind, *extras = name.split("+")
     if kind not in PROGRAMS:
         raise UnknownServer(f"unknown server kind in {text!r}.", hint=did_you_mean(kind, PROGRAMS))
     for extra in extras:
@@ -70,14 +70,14 @@ def parse_wanted(text: str) -> Wanted:
     if at and suite[:1].isdigit():
         raise UnknownServer(
             f"contend knows no Debian suite with {kind} {suite}.",
-            hint=f"Name one of {', '.join(known)}, or a suite, such as {what}@trixie."
+            hint=f"Name one of {', '.join(known)}, or a suite, such as {name}@trixie."
             if known
-            else f"Name a suite: {what}@sid.",
+            else f"Name a suite: {name}@sid.",
         )
     if at and not _SUITE.match(suite):
         raise UnknownServer(
             f"{suite!r} is not the name of a suite.",
-            hint=f"Use a name such as bookworm, trixie or sid: `{what}@trixie`.",
+            hint=f"Use a name such as bookworm, trixie or sid: `{name}@trixie`.",
         )
     return Wanted(kind, tuple(dict.fromkeys(extras)), suite if at else None)
 

@@ -77,14 +77,14 @@ class StatementRefused(WorkError, MySQLError):
     handles refusals of a server.
     """
 
-    def __init__(self, server: str, code: int, said: str, statement: str) -> None:
+    def __init__(self, server: str, code: int, message: str, statement: str) -> None:
         super().__init__(
-            f"{server} refused a statement: {said.rstrip('.')} (error {code}).",
+            f"{server} refused a statement: {message.rstrip('.')} (error {code}).",
             hint=WHAT_HELPS.get(code),
             detail=statement,
         )
         self.code = code
-        self.args = (code, said)
+        self.args = (code, message)
 
     def __str__(self) -> str:
         return self.message

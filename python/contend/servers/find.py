@@ -33,12 +33,12 @@ def model_server(program: Path | None = None) -> ServerBinary:
         RequestError: there is no contend-load.
     """
     program = find_program() if program is None else program
-    said = run_program([str(program), "--version"], timeout_s=30).stdout.split()
-    if not said:
+    output = run_program([str(program), "--version"], timeout_s=30).stdout.split()
+    if not output:
         raise UnusableServer(f"`{program} --version` prints nothing.")
     return ServerBinary(
         kind=MODEL,
-        version=said[-1],
+        version=output[-1],
         suite=None,
         argv=(str(program), COMMAND),
         program=program,
@@ -203,12 +203,12 @@ def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
         return server_at(Path(wanted).expanduser())
     if "@" not in wanted and not is_kind(wanted):
         return _installed(wanted) or _got(wanted, cache)
-    asked = parse_wanted(wanted)
+    parsed = parse_wanted(wanted)
     got = [
         each.binary
         for each in list_got(cache)
-        if (each.binary.kind, each.binary.extras) == (asked.kind, asked.extras)
-        and asked.suite in (None, each.binary.suite)
+        if (each.binary.kind, each.binary.extras) == (parsed.kind, parsed.extras)
+        and parsed.suite in (None, each.binary.suite)
     ]
     if not got:
         raise NoServer(

@@ -60,7 +60,7 @@ def unique_name(connection: Connection[Any]) -> str:
     port have the same id. So host and data folder are part of the name.
     """
     try:
-        told = dict(
+        names = dict(
             fetch(
                 connection,
                 "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
@@ -69,7 +69,7 @@ def unique_name(connection: Connection[Any]) -> str:
         )
     except pymysql.err.MySQLError:
         return ""
-    return "\n".join(f"{name}={told[name]}" for name in sorted(told))
+    return "\n".join(f"{name}={names[name]}" for name in sorted(names))
 
 
 class ServerHold:
@@ -242,13 +242,13 @@ def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str]
         LoadingElsewhere: the load took longer than the limit.
     """
     deadline = time.monotonic() + WAITED_S
-    told = False
+    is_reported = False
     with server.connect(read_timeout=LONG_S) as connection:
-        while not _get(connection, server, database, _AT_ONCE_S if told else 0):
+        while not _get(connection, server, database, _AT_ONCE_S if is_reported else 0):
             who = _filler(connection, database)
-            if not told:
+            if not is_reported:
                 on_wait(who)
-                told = True
+                is_reported = True
             if time.monotonic() > deadline:
                 raise LoadingElsewhere(
                     f"{who} still loads tables into {database} on {server.dsn} after "

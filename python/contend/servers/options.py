@@ -172,18 +172,18 @@ def size_in_bytes(text: str) -> int | None:
     return int(match["number"]) << (10 * power)
 
 
-def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
+def truncation(name: str, requested: Value, effective: str | None) -> Truncated | None:
     """The server's value, if it differs from the requested one.
 
     Only numbers and switches are compared. Words have more than one spelling (an enumeration also
     has numbers), and the servers refuse a wrong word instead of changing it.
     """
-    if got is None:
+    if effective is None:
         return None
-    wanted, there = as_number(as_text(asked)), as_number(got)
+    wanted, there = as_number(as_text(requested)), as_number(effective)
     if wanted is None or there is None or wanted == there:
         return None
-    return Truncated(name, as_text(asked), got)
+    return Truncated(name, as_text(requested), effective)
 
 
 def truncations(

@@ -50,8 +50,8 @@ def spawn(
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
     environment.update(more_environment or {})
-    what = "group" if group else "program"
-    command = [sys.executable, "-I", "-S", str(_LAUNCHER), what, str(os.getpid()), *argv]
+    scope = "group" if group else "program"
+    command = [sys.executable, "-I", "-S", str(_LAUNCHER), scope, str(os.getpid()), *argv]
     started = _spawner().submit(
         subprocess.Popen,
         command,

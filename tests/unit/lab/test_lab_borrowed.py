@@ -309,10 +309,10 @@ def test_a_table_that_somebody_replaced_is_told_once_and_looked_at_anew(bench: B
     testbed = bench.testbed()
     testbed.set(bench.cell())
     bench.server.answers["CREATE_TIME"] = [("theirs", "2026-01-02 00:00:00")]
-    death = testbed.death()
-    assert isinstance(death, TablesReplaced)
-    assert "replaced sbtest.sbtest" in death.message
-    assert testbed.death() is None
+    exit_error = testbed.exit_error()
+    assert isinstance(exit_error, TablesReplaced)
+    assert "replaced sbtest.sbtest" in exit_error.message
+    assert testbed.exit_error() is None
     testbed.set(bench.cell())
     assert len(bench.provided) == 2
 
@@ -334,10 +334,10 @@ def test_a_copy_of_a_table_is_noticed_before_the_next_run(bench: Bench) -> None:
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
     testbed = bench.testbed()
     testbed.set(bench.cell())
-    assert testbed.death() is None
+    assert testbed.exit_error() is None
     bench.server.gone = True
-    death = testbed.death()
-    assert death is not None and "does not answer" in death.message
+    exit_error = testbed.exit_error()
+    assert exit_error is not None and "does not answer" in exit_error.message
 
 
 SYNCED = {
@@ -441,7 +441,7 @@ class Place:
     def warm(self, _how: str) -> None:
         self.warmed = True
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         return self.error
 
     def leave(self) -> None:
@@ -454,7 +454,7 @@ def test_each_member_gets_what_is_its_own_and_all_are_put_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, *others = places = [Place() for _ in range(3)]
-    for name in ("set_options", "warm", "death", "leave"):
+    for name in ("set_options", "warm", "exit_error", "leave"):
         stands_in = getattr(first, name)
         monkeypatch.setattr(
             BorrowedTestbed, name, lambda _self, *asked, stands_in=stands_in: stands_in(*asked)
@@ -470,9 +470,9 @@ def test_each_member_gets_what_is_its_own_and_all_are_put_back(
     ]
     cluster.warm("index")
     assert [place.warmed for place in places] == [False, True, True]
-    assert cluster.death() is None
+    assert cluster.exit_error() is None
     places[1].error = WorkError("it hung up")
-    assert "backend-1 has gone: it hung up" in str(cluster.death())
+    assert "backend-1 has ended: it hung up" in str(cluster.exit_error())
     with pytest.raises(WorkError, match="it hung up"):
         cluster.leave()
     assert all(place.closed for place in places)

@@ -163,7 +163,7 @@ def test_a_server_that_dies_in_a_look_loses_that_look_and_the_next_has_a_new_one
 def test_a_control_connection_that_breaks_is_told_in_words(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.EXIT_S", 0.05)
     looks(bench, Fails(raising(BROKEN)))
     (said,) = told(bench)
     assert "Lost connection to server during query." in said

@@ -30,7 +30,7 @@ from contend.lab.events import (
 from contend.lab.session import (
     Equipment,
     begin,
-    found_in_words,
+    doctor_summary,
     require_same_tables,
     resume,
     stored_experiment,
@@ -186,7 +186,7 @@ class TestRefused:
         assert bench.resume(given=bench.tiny).plans
 
     def test_another_version_of_the_server(self, bench: SessionBench) -> None:
-        with pytest.raises(RequestError, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
+        with pytest.raises(RequestError, match=r"began with mariadb 10\.11\.19.* 11\.8\.1"):
             bench.resume(version="11.8.1")
 
     def test_tables_that_this_contend_makes_otherwise(
@@ -370,5 +370,5 @@ def finding(name: str, severity: str, ignored: str | None = None) -> Any:
     ],
 )
 def test_a_line_if_there_is_something_to_say(found: list[Any], words: str | None) -> None:
-    line = found_in_words(found)
+    line = doctor_summary(found)
     assert line is None if words is None else words in (line or "")

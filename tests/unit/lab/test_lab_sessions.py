@@ -18,7 +18,7 @@ from synthetic_run import FACTS, study, write_run, write_slices
 from contend.findings import analysis_of, study_of
 from contend.lab import sessions
 from contend.lab.events import Event, Notice
-from contend.lab.sessions import key_of, said_by, sessions_of
+from contend.lab.sessions import key_of, results_of, sessions_of
 from contend.metrics import metric_of
 from contend.metrics.probed import EarlierSession
 from contend.store import RunFolder
@@ -33,7 +33,7 @@ def test_a_run_says_what_its_report_says_by_its_own_scatter(
 ) -> None:
     tiny = study("quick", [f'compare.metric="{metric}"'])
     with RunFolder.open(write(tmp_path / "run", tiny)) as folder:
-        said, reported = said_by(tiny, folder), study_of(folder)
+        said, reported = results_of(tiny, folder), study_of(folder)
     printed = analysis_of(reported, metric_of(metric))
     assert said is not None and printed is not None
     assert said["run"] == "run"
@@ -49,7 +49,7 @@ def test_a_run_says_what_its_report_says_by_its_own_scatter(
 def test_one_repeat_says_nothing(tmp_path: Path) -> None:
     tiny = study("quick")
     with RunFolder.open(write_slices(tmp_path / "run", tiny, blocks=2)) as folder:
-        assert said_by(tiny, folder) is None
+        assert results_of(tiny, folder) is None
 
 
 @pytest.mark.parametrize(

@@ -109,26 +109,26 @@ def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
         cpus = tuple(cpu for cpu in of.nodes[node] if cpu in of.allowed)
         if not of.nodes[node]:
             raise RequestError(
-                f'{path} = "{words}": node {node} has memory and no CPUs',
-                hint=f'Memory alone is bound by place.*.memory = "bind:{node}".',
+                f'{path} = "{words}": node {node} has memory but no CPUs',
+                hint=f'To bind memory alone, use place.*.memory = "bind:{node}".',
             )
         if not cpus:
             raise RequestError(
-                f'{path} = "{words}": this process may use no CPU of node {node}',
-                hint=f"It may use {as_list(of.allowed)}.",
+                f'{path} = "{words}": this process may not use CPUs of node {node}',
+                hint=f"Use CPUs from {as_list(of.allowed)}.",
             )
         return cpus
     wanted = tuple(sorted(set(_wanted(words, path, "CPUs"))))
     if missing := [cpu for cpu in wanted if cpu not in of.online]:
         raise RequestError(
             f'{path} = "{words}": this host has no CPU {as_list(tuple(missing))}',
-            hint=f"Its CPUs are {as_list(of.online)}.",
+            hint=f"Use CPUs from {as_list(of.online)}.",
         )
     if outside := [cpu for cpu in wanted if cpu not in of.allowed]:
         raise RequestError(
-            f'{path} = "{words}": CPU {as_list(tuple(outside))} is outside of what this process '
-            "may use (its control group, or the affinity that it was started with)",
-            hint=f"It may use {as_list(of.allowed)}.",
+            f'{path} = "{words}": this process may not use CPU {as_list(tuple(outside))} '
+            "(its control group or its affinity at startup)",
+            hint=f"Use CPUs from {as_list(of.allowed)}.",
         )
     return wanted
 
@@ -147,8 +147,8 @@ def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tup
     units = of.cores if len(of.cores) > 1 else tuple((cpu,) for cpu in of.allowed)
     if len(units) < 2:
         raise RequestError(
-            f'{path} = "{relation}" takes two CPUs, and this process may use {as_list(of.allowed)}',
-            hint="Leave it out here.",
+            f'{path} = "{relation}" needs two CPUs, but this process has {as_list(of.allowed)}',
+            hint="Remove it on this host.",
         )
     if relation == ONE_EACH:
         return (units[0][0],), (units[len(units) // 2][0],)
@@ -163,10 +163,10 @@ def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
     wanted = tuple(sorted(set(_wanted(words, path, "nodes"))))
     if missing := [node for node in wanted if node not in of.nodes]:
         have = tuple(of.nodes)
-        what = f"nodes {as_list(have)}" if len(have) > 1 else f"one node, {have[0]}"
+        nodes = f"nodes {as_list(have)}" if len(have) > 1 else f"one node, {have[0]}"
         raise RequestError(
-            f"{path} names node {as_list(tuple(missing))}, and this host has {what}",
-            hint="`contend run --set` can leave it out, or name another.",
+            f"{path} names node {as_list(tuple(missing))}, but this host has {nodes}",
+            hint="Remove it or change it with `contend run --set`.",
         )
     return wanted
 
@@ -186,21 +186,23 @@ def memory_of(words: str, of: Processors, path: str) -> tuple[str, tuple[int, ..
     if bare := tuple(node for node in nodes if node not in of.memory):
         raise RequestError(
             f'{path} = "{words}": node {as_list(bare)} has no memory of its own',
-            hint=f"Nodes with memory: {as_list(of.memory)}.",
+            hint=f"Use nodes with memory: {as_list(of.memory)}.",
         )
     if outside := tuple(node for node in nodes if node not in of.allowed_memory):
         raise RequestError(
-            f'{path} = "{words}": memory of node {as_list(outside)} is outside of what this '
-            "process may use (its control group)",
-            hint=f"It may take memory of {as_list(of.allowed_memory)}.",
+            f'{path} = "{words}": this process may not use memory of node {as_list(outside)} '
+            "(its control group)",
+            hint=f"Use nodes from {as_list(of.allowed_memory)}.",
         )
     return policy, nodes
 
 
-def _wanted(words: str, path: str, what: str) -> Sequence[int]:
+def _wanted(words: str, path: str, unit: str) -> Sequence[int]:
     numbers = _list(words)
     if not numbers:
-        raise RequestError(f'{path} = "{words}" is not a list of {what}', hint='Write "0-3,8".')
+        raise RequestError(
+            f'{path} = "{words}" is not a list of {unit}', hint='Use the form "0-3,8".'
+        )
     return numbers
 
 

@@ -50,10 +50,10 @@ def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
         raise UnusableServer(f"{argv[0]} cannot be run: {error.strerror}.") from error
     version = parse_version(answer.stdout)
     if answer.returncode != 0 or version is None:
-        said = (answer.stderr or answer.stdout).strip()
+        output = (answer.stderr or answer.stdout).strip()
         raise UnusableServer(
             f"{argv[0]} does not answer `--version` like a MariaDB or MySQL server.",
-            detail="\n".join(said.splitlines()[-5:]) or None,
+            detail="\n".join(output.splitlines()[-5:]) or None,
         )
     return version
 

@@ -37,7 +37,7 @@ class ModelKind(Kind):
 
     def start_arguments(self, site: Site) -> list[str]:
         port = [] if site.port is None else [f"--port={site.port}"]
-        return [f"--socket={site.socket}", *port, f"--truth={truth_beside(site.log)}"]
+        return [f"--socket={site.socket}", *port, f"--truth={truth_file(site.log)}"]
 
     def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
         del binary
@@ -63,7 +63,7 @@ class ModelKind(Kind):
         }
 
     def counted(self, pid: int, log: Path) -> ModelCounters:
-        file = truth_beside(log)
+        file = truth_file(log)
         before = _lines(file)
         try:
             os.kill(pid, signal.SIGUSR1)
@@ -77,11 +77,13 @@ class ModelKind(Kind):
                     hint=f"It writes them to {file}; its log is {log}.",
                 )
             time.sleep(_POLL_S)
-        told = json.loads(lines[-1])
-        return cast(ModelCounters, {n: told[n] for n in ModelCounters.__annotations__ if n in told})
+        counters = json.loads(lines[-1])
+        return cast(
+            ModelCounters, {n: counters[n] for n in ModelCounters.__annotations__ if n in counters}
+        )
 
 
-def truth_beside(log: Path) -> Path:
+def truth_file(log: Path) -> Path:
     """The file for the counters of a server with this log."""
     return log.with_name(TRUTH_NAME)
 

@@ -62,8 +62,8 @@ class Spider(Deployment):
             if between is not None:
                 sockets = [between.before_socket(socket) for socket in sockets]
             for front in fronts:
-                told = front.server.start(options)
-                truncated = truncated or told
+                changed = front.server.start(options)
+                truncated = truncated or changed
                 share_tables(
                     front.server,
                     [backend.server for backend in backends],

@@ -91,7 +91,7 @@ def _put_back(
                 except NotAgreed as error:
                     declined.append(f"{_name(entry)}: {error.message}")
                 except _FAILURES as error:
-                    failed.append(f"{in_words(entry)}: {_said(error)}")
+                    failed.append(f"{in_words(entry)}: {_reason(error)}")
                     left.append(entry)
                 else:
                     tell(words)
@@ -267,7 +267,7 @@ def _name(entry: Entry) -> str:
     return str(entry.get("name") or entry["kind"])
 
 
-def _said(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, ContendError):
         return " ".join(filter(None, (error.message, error.detail)))
     if isinstance(error, KeyError):

@@ -131,7 +131,7 @@ def test_the_lock_on_the_server_goes_with_the_journal(tmp_path: Path) -> None:
     with Journal.of_server(tmp_path / "one", tcp) as journal:
         with pytest.raises(ServerInUse) as refused:
             Journal.of_server(tmp_path / "two", socket)
-        assert f"connection {server.holder} there, of user bench from db7:51234" in str(
+        assert f"connection {server.holder}, of user bench from db7:51234" in str(
             refused.value.message
         )
         assert refused.value.exit_code == 2

@@ -148,7 +148,7 @@ def test_a_second_change_of_the_same_is_undone_by_one_putting_back(
     with server.connect() as connection:
         entry, _ = change(connection, journal, "whole", "2M")
         entry, cut = change(connection, journal, "whole", 100, entry)
-    assert cut is not None and (cut.asked, cut.got) == ("100", "64")
+    assert cut is not None and (cut.requested, cut.effective) == ("100", "64")
     assert entry["ours"] == ["2M", 100, 64]
     assert said(journal, server) == ["whole = 1000"]
 
