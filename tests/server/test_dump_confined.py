@@ -321,9 +321,7 @@ def test_the_commands_do_what_no_trick_asks_for(lab: Lab) -> None:
         assert "1227" in done.stderr + done.stdout, done.stderr + done.stdout
     lab.file.write_text(RUN.format(text="SELECT a FROM t;", options=", skip_grant_tables = true"))
     done = lab.run()
-    assert (done.returncode, "skip_grant_tables is not allowed" in done.stderr) == (2, True), (
-        done.stderr
-    )
+    assert (done.returncode, "is not allowed" in done.stderr) == (2, True), done.stderr
     assert {path.name: path.read_text() for path in outside.iterdir()} == {
         "bashrc": MINE,
         "secret": SECRET,

@@ -185,10 +185,8 @@ def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Pa
     Raises:
         LoadingFailed: it could not.
     """
-    parameters = {"kind": SCRIPT, **(data.prepare or {})}
-    plan = plan_of(
-        cell.having(workload=parameters), address, seed=cell["load.seed"], watch_pid=None
-    )
+    cell = cell.having(workload={"kind": SCRIPT, **(data.prepare or {})})
+    plan = plan_of(cell, address, seed=cell["load.seed"], watch_pid=None)
     try:
         ScriptProcess(program).prepare(plan)
     except LoadFailed as error:

@@ -132,9 +132,7 @@ def choose_design(
     if why is None and blocking is not None:
         why = f"the script {blocking} needs its own threads, which cannot take turns"
     if why is None and _clients_differ(experiment):
-        why = (
-            "the levels place contend-load on different CPUs, but in slices one process serves all"
-        )
+        why = "the levels place contend-load on different CPUs, but slices share one process"
     if why is None and compare.by is None and _one_writes(experiment):
         why = WRITES_BESIDE
     differs = differs_in(compared)
@@ -180,10 +178,8 @@ def _one_writes(experiment: Experiment) -> bool:
 
 
 def _of_load(compared: Factor) -> str | None:
-    owner = {Differs.LOAD: "load", Differs.HOST: "host"}.get(differs_in(compared))
-    return (
-        owner and f"{compared.path} is a property of the {owner}, which all levels share in slices"
-    )
+    of = {Differs.LOAD: "load", Differs.HOST: "host"}.get(differs_in(compared))
+    return of and f"{compared.path} is a property of the {of}, which all levels share in slices"
 
 
 def differs_in(compared: Factor) -> Differs:

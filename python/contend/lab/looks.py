@@ -14,11 +14,11 @@ from contend.errors import ContendError
 from contend.experiment import Planned, cell_key
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import LookAtCause, now
-from contend.lab.measure import MayExit, exit_behind
+from contend.lab.measure import ServerOwner, exit_behind
 from contend.store import LookRecord, RunFolder
 
 
-class Looker(MayExit, Protocol):
+class Looker(ServerOwner, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
@@ -55,9 +55,7 @@ def take_looks(
                 if (error := records[0].error) is not None and (name, error) not in reported:
                     reported.add((name, error))
                     why = error.rstrip(".")
-                    listen(
-                        Notice(f"{name}: this diagnostic pass failed: {why}. All runs are kept.")
-                    )
+                    listen(Notice(f"{name}: diagnostic pass failed: {why}. All runs are kept."))
                 found_any |= records[0].error is None
     return found_any
 

@@ -279,7 +279,7 @@ EXIT_S = 2.0
 """Time in which a dying server may still exist after its connections broke: they go first."""
 
 
-class MayExit(Protocol):
+class ServerOwner(Protocol):
     """An owner of servers."""
 
     def exit_error(self) -> ContendError | None:
@@ -287,7 +287,7 @@ class MayExit(Protocol):
         ...
 
 
-def exit_behind(runner: MayExit, error: ContendError) -> ContendError | None:
+def exit_behind(runner: ServerOwner, error: ContendError) -> ContendError | None:
     """How the server ended, if that caused an error. Code that noticed its end first may have
     reported it already."""
     if isinstance(error, ServerDied):

@@ -90,8 +90,7 @@ class SharedHost:
                 refuse_untouched(cell.values)
             if self._elsewhere:
                 raise RequestError(
-                    "the experiment changes settings of the host, but the server is on a different "
-                    "host",
+                    "the experiment changes the host, but the server is on a different host",
                     hint="Remove the table [host], or run contend on the server's host.",
                 )
             if launch.drop_page_cache:
@@ -320,11 +319,7 @@ class HostWatch:
             if is_open
             else "intervals are two to three times as wide"
         )
-        waits = (
-            ""
-            if self._patience_s
-            else "; with compare.wait_for_calm, a run waits until they are near"
-        )
+        waits = "" if self._patience_s else "; compare.wait_for_calm makes a run wait for those"
         self._listen(
             Notice(
                 "the CPUs of this host are far apart now (cache-line round trip "

@@ -175,9 +175,8 @@ def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
         str(cell[path]) if name == path else as_text(cell["server.options"][name]) for cell in cells
     ]
     raise RequestError(
-        f"{'the sets' if name == path else f'{name} ='} {' and '.join(levels)} have the same "
-        f"effect on {kind} {one[1]['version']}: with both "
-        f"{', '.join(alike) or 'no option differs'}",
+        f"{'the sets' if name == path else f'{name} ='} {' and '.join(levels)} are equal on "
+        f"{kind} {one[1]['version']}: with both {', '.join(alike) or 'no option differs'}",
         hint="Use values that differ in effect; one of these may be the default.",
     )
 

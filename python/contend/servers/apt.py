@@ -267,9 +267,7 @@ class Apt:
                 detail=detail,
             )
         if _DISK_FULL.search(output):
-            raise GetFailed(
-                "the disk is full.", hint="Free some space and try again.", detail=detail
-            )
+            raise GetFailed("the disk is full.", hint="Free some space.", detail=detail)
         if _NO_SUITE.search(output):
             raise UnknownServer(
                 f"this machine's package mirror has no suite {suite}.",
@@ -307,9 +305,7 @@ class Apt:
         if done.returncode != 0:
             detail = _last_lines(output)
             if _DISK_FULL.search(output):
-                raise GetFailed(
-                    "the disk is full.", hint="Free some space and try again.", detail=detail
-                )
+                raise GetFailed("the disk is full.", hint="Free some space.", detail=detail)
             if "unmet dependencies" in output:
                 raise GetFailed(
                     f"the suite lacks packages that {' and '.join(packages)} needs.",
@@ -391,7 +387,7 @@ def _ask(tool: str, *arguments: str) -> str:
         full = _DISK_FULL.search(done.stderr)
         raise GetFailed(
             "the disk is full." if full else f"{tool} failed.",
-            hint="Free some space and try again." if full else None,
+            hint="Free some space." if full else None,
             detail=_last_lines(done.stderr),
         )
     return done.stdout

@@ -136,10 +136,7 @@ def check_runs_here(program: Path) -> None:
             hint="Name the program or its installation folder.",
         )
     if not os.access(program, os.X_OK):
-        raise UnusableServer(
-            f"{program} is not executable.",
-            hint=f"Try `chmod +x {program}`, or name a different program.",
-        )
+        raise UnusableServer(f"{program} is not executable.", hint=f"Try `chmod +x {program}`.")
     elf = read_elf(program)
     if elf is not None and elf.machine != host_machine():
         raise UnusableServer(

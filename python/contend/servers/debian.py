@@ -121,10 +121,7 @@ def get(
             hint="Add a mirror to the sources, or install a server with the package manager.",
         )
     with new_folder(
-        cache,
-        lambda: on_progress(
-            "waiting for another contend process that is downloading a server", None
-        ),
+        cache, lambda: on_progress("waiting for another contend process that downloads", None)
     ) as folder:
         if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
             return here  # The earlier holder of the lock downloaded it.

@@ -258,9 +258,7 @@ def keep(cache: Path, filled: Path, name: str) -> CachedServer:
     filled.rename(final)
     got = read(final)
     if got is None:
-        raise GetFailed(
-            f"the server in {final} is incomplete.", hint="Remove the folder and try again."
-        )
+        raise GetFailed(f"the server in {final} is incomplete.", hint="Remove the folder.")
     return got
 
 

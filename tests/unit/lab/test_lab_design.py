@@ -103,13 +103,8 @@ def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "levels", "baseline", "words"),
     [
-        ('"load.connections"', "[1, 8]", "1", "load.connections is a property of the load"),
-        (
-            '"load.idle_connections"',
-            "[0, 8]",
-            "0",
-            "load.idle_connections is a property of the load",
-        ),
+        ('"load.connections"', "[1, 8]", "1", "load.connections is a property"),
+        ('"load.idle_connections"', "[0, 8]", "0", "load.idle_connections is a property"),
     ],
 )
 def test_levels_of_the_load_cannot_be(

@@ -139,9 +139,7 @@ def read_document(path: Path) -> HostDocument:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
-            raise ValueError(
-                f"its format is {content['format']}; this contend reads format {FORMAT}"
-            )
+            raise ValueError(f"format {content['format']}; this contend reads format {FORMAT}")
         for one in content["checks"]:
             if not isinstance(one["state"], dict) or not isinstance(one["id"], str):
                 raise ValueError("one of its checks has an unexpected form")
@@ -181,12 +179,10 @@ def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
 
 
 def _cost(check: DoctorCheck, subject: Subject) -> str:
-    found = subject.measured.get(check.measure or "")
-    if check.measure is None or found is None:
+    if check.measure is None or check.measure not in subject.measured:
         return f"Not measured here. {check.costs}"
-    return (
-        f"Measured here: {UNITS[check.measure][2]}, {in_words(check.measure, found)}. {check.costs}"
-    )
+    value = in_words(check.measure, subject.measured[check.measure])
+    return f"Measured here: {UNITS[check.measure][2]}, {value}. {check.costs}"
 
 
 def _host(subject: Subject) -> dict[str, str | int | None]:

@@ -82,11 +82,8 @@ def _measured(document: HostDocument) -> Iterator[str]:
     if not known:
         return
     busy, _, _ = document["measured"].get("busy_share", (0.0, 0.0, 0.0))
-    others = f", while other processes used {busy:.0%} of the CPU time"
-    yield from (
-        "",
-        f"measured{others if busy > OTHERS_SHARE_MAX else ''} (value and spread)",
-    )
+    others = f" while other processes used {busy:.0%} of the CPU time"
+    yield from ("", f"measured (value and spread){others if busy > OTHERS_SHARE_MAX else ''}")
     width = max(len(name) for name in known)
     for name in known:
         value = in_words(name, Measure(*document["measured"][name]))
@@ -113,15 +110,12 @@ def lines_of_comparison(
             f"{' and '.join(bare)} without measurements (--short): only settings are compared.",
             0,
         )
-    for label, group in (
-        (
-            "measured, largest difference first",
-            [one for one in differences if one.ratio not in (None, 1.0)],
-        ),
+    for head, group in (
+        ("measured, costliest first", [one for one in differences if one.ratio not in (None, 1)]),
         ("measured, no clear difference", [one for one in differences if one.ratio == 1.0]),
         ("not measured on both", [one for one in differences if one.ratio is None]),
     ):
-        yield from _part(label, [list(_difference(one)) for one in group])
+        yield from _part(head, [list(_difference(one)) for one in group])
     if not differences:
         yield ""
         yield "doctor detected no difference"
@@ -138,8 +132,8 @@ def _difference(one: Difference) -> Iterator[str]:
 def _times(ratio: float | None) -> str:
     if ratio is None or ratio == 1.0 or ratio == 0 or math.isinf(ratio):
         return ""
-    costlier, by = ("B", ratio) if ratio > 1 else ("A", 1 / ratio)
-    return f"; {by:.2g} times as much on {costlier}"
+    slower, by = ("B", ratio) if ratio > 1 else ("A", 1 / ratio)
+    return f"; {by:.2g} times as much on {slower}"
 
 
 def _head(document: HostDocument) -> str:

@@ -36,9 +36,9 @@ class NotPlaced(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    placement, command = json.loads(arguments[0]), arguments[1:]
+    spec, command = json.loads(arguments[0]), arguments[1:]
     try:
-        place(placement)
+        place(spec)
     except (NotPlaced, OSError) as error:
         sys.stderr.write(f"contend cannot place {Path(command[0]).name}: {error}\n")
         return NOT_RUN
@@ -49,42 +49,36 @@ def main(arguments: list[str]) -> int:
         return NOT_RUN
 
 
-def place(placement: dict[str, Any]) -> None:
+def place(spec: dict[str, Any]) -> None:
     """Apply in this order: the group first, since it limits the rest; the class last, since it may
     keep others from their CPU."""
-    for group in placement["groups"]:
+    for group in spec["groups"]:
         _do(f"cannot join {group}", lambda file=group: _write(file, str(os.getpid())))
-    if placement["open_files"] is not None:
-        _do(f"{placement['open_files']} open files", lambda: _open_files(placement["open_files"]))
-    if placement["lock_memory"]:
+    if spec["open_files"] is not None:
+        _do(f"{spec['open_files']} open files", lambda: _open_files(spec["open_files"]))
+    if spec["lock_memory"]:
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         _do("no limit on locked memory", lambda: resource.setrlimit(MEMLOCK, unlimited))
-    if placement["transparent_huge"] is False:
+    if spec["transparent_huge"] is False:
         _do(
             "no transparent huge pages",
             lambda: _call(_libc().prctl, PR_SET_THP_DISABLE, 1, 0, 0, 0),
         )
-    if placement["memory"] is not None:
-        request = f"memory {placement['memory']} of nodes {placement['nodes']}"
-        _do(request, lambda: _set_memory(placement["memory"], placement["nodes"]))
-    if placement["cpus"] is not None:
-        _do(f"CPUs {placement['cpus']}", lambda: os.sched_setaffinity(0, placement["cpus"]))
-    if placement["io_class"] is not None:
-        _do(
-            f"I/O class {placement['io_class']}",
-            lambda: _set_io(placement["io_class"], placement["io_level"]),
-        )
-    if placement["nice"] is not None:
-        _do(
-            f"nice {placement['nice']}",
-            lambda: os.setpriority(os.PRIO_PROCESS, 0, placement["nice"]),
-        )
-    if placement["session_nice"] is not None:
-        _autogroup(placement["session_nice"])
-    if placement["scheduler"] is not None:
-        parameters = os.sched_param(placement["priority"])
-        number = CLASSES[placement["scheduler"]]
-        request = f"class {placement['scheduler']}, priority {placement['priority']}"
+    if spec["memory"] is not None:
+        request = f"memory {spec['memory']} of nodes {spec['nodes']}"
+        _do(request, lambda: _set_memory(spec["memory"], spec["nodes"]))
+    if spec["cpus"] is not None:
+        _do(f"CPUs {spec['cpus']}", lambda: os.sched_setaffinity(0, spec["cpus"]))
+    if spec["io_class"] is not None:
+        _do(f"I/O class {spec['io_class']}", lambda: _set_io(spec["io_class"], spec["io_level"]))
+    if spec["nice"] is not None:
+        _do(f"nice {spec['nice']}", lambda: os.setpriority(os.PRIO_PROCESS, 0, spec["nice"]))
+    if spec["session_nice"] is not None:
+        _autogroup(spec["session_nice"])
+    if spec["scheduler"] is not None:
+        parameters = os.sched_param(spec["priority"])
+        number = CLASSES[spec["scheduler"]]
+        request = f"class {spec['scheduler']}, priority {spec['priority']}"
         _do(request, lambda: os.sched_setscheduler(0, number, parameters))
 
 

@@ -77,10 +77,8 @@ class ModelKind(Kind):
                     hint=f"It writes them to {file}; its log is {log}.",
                 )
             time.sleep(_POLL_S)
-        counters = json.loads(lines[-1])
-        return cast(
-            ModelCounters, {n: counters[n] for n in ModelCounters.__annotations__ if n in counters}
-        )
+        line = json.loads(lines[-1])
+        return cast(ModelCounters, {n: line[n] for n in ModelCounters.__annotations__ if n in line})
 
 
 def truth_file(log: Path) -> Path:

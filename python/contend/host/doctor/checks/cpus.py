@@ -84,8 +84,7 @@ def _mitigations(subject: Subject) -> Result:
         name for name in active if "PTI" in texts[name] or "IBRS" in texts[name].split("; ")[0]
     ]
     if heavy:
-        evidence = f"mitigations that slow system calls: {', '.join(heavy)}"
-        return result("warning", evidence, **state)
+        return result("warning", f"mitigations slow system calls: {', '.join(heavy)}", **state)
     if active:
         return result("note", f"active mitigations: {', '.join(active)}", **state)
     return result(None, "no mitigation is active", **state)
@@ -101,8 +100,9 @@ def _unequal(subject: Subject) -> Result:
             kinds = f"{min(values)} to {max(values)}"
             return result("warning", f"CPUs are not equal: {quantity} {kinds}", capacities=kinds)
     if all(subject.tree.exists(f"sys/devices/{kind}") for kind in ("cpu_core", "cpu_atom")):
-        evidence = "CPUs are of two kinds (performance and efficiency cores)"
-        return result("warning", evidence, capacities="two kinds")
+        return result(
+            "warning", "CPUs are of two kinds (cpu_core, cpu_atom)", capacities="two kinds"
+        )
     if not cpus:
         raise NotChecked(f"/{CPUS} lists no CPUs")
     return result(None, f"all {len(cpus)} CPUs are of one kind", capacities="equal")
@@ -112,7 +112,7 @@ def _unequal(subject: Subject) -> Result:
 def _distance(subject: Subject) -> Result:
     apart_ns = subject.measure("handover_ns", _NO_PAIR).value
     evidence = (
-        f"a cache line takes {apart_ns:.0f} ns to another CPU and back (limit {NEAR_NS_MAX:.0f} ns)"
+        f"a cache line takes {apart_ns:.0f} ns to another CPU and back (limit {NEAR_NS_MAX:.0f})"
     )
     return result("warning" if apart_ns >= NEAR_NS_MAX else None, evidence)
 
@@ -140,9 +140,7 @@ def _governor(subject: Subject) -> Result:
     shown = ", ".join(names)
     if names == ["performance"]:
         return result(None, "all CPUs use the governor performance", governor=shown)
-    return result(
-        "warning", f"CPUs use the governor {shown}; performance is recommended", governor=shown
-    )
+    return result("warning", f"governor {shown}; performance is recommended", governor=shown)
 
 
 @check("boost")
@@ -173,8 +171,7 @@ def _idle(subject: Subject) -> Result:
     if latency_us > _DEEP_US:
         evidence = f"waking from idle state {name} takes {latency_us} µs (limit {_DEEP_US} µs)"
         return result("warning", evidence, idle_states=listed)
-    evidence = f"waking from any idle state takes at most {_DEEP_US} µs"
-    return result(None, evidence, idle_states=listed)
+    return result(None, f"idle states need at most {_DEEP_US} µs to wake", idle_states=listed)
 
 
 @check("throttling")
@@ -190,8 +187,7 @@ def _throttling(subject: Subject) -> Result:
     if not counts:
         raise _not_here(subject, "count of heat events")
     if max(counts) > 0:
-        evidence = f"heat has slowed down a CPU {max(counts)} times since boot"
-        return result("warning", evidence)
+        return result("warning", f"heat has slowed down a CPU {max(counts)} times since boot")
     return result(None, "heat has slowed down no CPU since boot")
 
 
@@ -201,8 +197,7 @@ def _quota(subject: Subject) -> Result:
     quota = cpu_quota(subject.tree)
     if quota is None:
         return result(None, "no CPU quota is set", cpu_quota=None)
-    evidence = f"the control group is limited to the time of {quota:g} CPUs"
-    return result("warning", evidence, cpu_quota=quota)
+    return result("warning", f"the control group has the time of {quota:g} CPUs", cpu_quota=quota)
 
 
 @check("cpu-throttled")
@@ -234,8 +229,8 @@ def _cpuset(subject: Subject) -> Result:
         raise NotChecked(f"/proc/{subject.pid}/status and /{CPUS}/online list no CPUs")
     mine = len(set(allowed) & set(online))
     if mine < len(online):
-        evidence = f"{subject.whose} may run on {mine} of {len(online)} CPUs"
-        return result("warning", evidence, allowed=mine)
+        share = f"{mine} of {len(online)}"
+        return result("warning", f"{subject.whose} may run on {share} CPUs", allowed=mine)
     return result(None, f"{subject.whose} may run on all {len(online)} CPUs", allowed=mine)
 
 

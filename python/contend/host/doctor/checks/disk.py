@@ -6,11 +6,10 @@ import os
 
 from contend.host.doctor.model import NotChecked, Result, Severity, Subject, check, result
 from contend.host.tree import chosen
-from contend.units import format_size
+from contend.units import format_duration, format_size
 
 _FSYNC_QUICK_US = 60
 _FSYNC_SLOW_US, _FSYNC_SEVERE_US = 5_000, 50_000
-_SLOW = "5 ms"
 _FREE_SEVERE_BYTES, _FREE_WARN_SHARE = 1 << 30, 0.1
 
 
@@ -28,10 +27,8 @@ def _scheduler(subject: Subject) -> Result:
     elif name == "none" and rotates and not is_guess:
         severity, evidence = "warning", f"{evidence}, although it is a rotating disk"
     elif name != "none" and (is_guess or not rotates):
-        severity, evidence = (
-            "note",
-            f"{evidence}, although it is {'a virtual disk' if is_guess else 'an SSD'}",
-        )
+        kind = "a virtual disk" if is_guess else "an SSD"
+        severity, evidence = "note", f"{evidence}, although it is {kind}"
     return result(severity, evidence, scheduler=name)
 
 
@@ -42,34 +39,25 @@ def _write_cache(subject: Subject) -> Result:
     if text not in ("write back", "write through"):
         raise subject.unclear(path)
     severity: Severity | None = None
-    evidence = (
-        f"{device} has no volatile write cache (a RAID controller with a battery reports the same)"
-    )
+    evidence = f"{device} has no volatile write cache, or one with a battery (RAID controller)"
     if text == "write back":
         severity = "note"
         evidence = f"{device} has a volatile write cache: the kernel flushes it at each commit"
     elif took_us is not None and took_us > _FSYNC_SLOW_US:
-        severity = "warning"
-        evidence = (
-            f"{device} writes through, and a flush takes {took_us / 1000:.1f} ms (limit {_SLOW})"
-        )
+        severity, evidence = "warning", f"{device} writes through, and a flush takes over 5 ms"
     return result(severity, evidence, write_cache=text)
 
 
 @check("fsync-latency")
 def _fsync(subject: Subject) -> Result:
     took_us = subject.measure("fsync_us", " on the disk of the data").value
-    if took_us >= _FSYNC_SEVERE_US:
-        return result("severe", f"a flush takes {took_us / 1000:.0f} ms (limit {_SLOW})")
     if took_us >= _FSYNC_SLOW_US:
-        return result("warning", f"a flush takes {took_us / 1000:.1f} ms (limit {_SLOW})")
+        severity: Severity = "severe" if took_us >= _FSYNC_SEVERE_US else "warning"
+        return result(severity, f"a flush takes {format_duration(took_us / 1e6)} (limit 5 ms)")
     evidence = f"a flush takes {took_us:.0f} µs"
     if took_us < _FSYNC_QUICK_US:
-        evidence += (
-            f" (limit {_FSYNC_QUICK_US} µs), too fast for a disk: it ends in memory, or in a cache "
-            "with a battery"
-        )
-        return result("severe", evidence)
+        evidence += ", too fast for a disk: it ends in memory, or in a cache with a battery"
+        return result("severe", f"{evidence} (limit {_FSYNC_QUICK_US} µs)")
     return result(None, evidence)
 
 
@@ -86,11 +74,9 @@ _FILESYSTEMS: tuple[tuple[str, Severity | None, str], ...] = (
 def _kind(subject: Subject) -> Result:
     kind = subject.mount.filesystem
     unknown: tuple[Severity, str] = ("note", ", which contend does not know")
-    known = (
-        (severity, nature) for kinds, severity, nature in _FILESYSTEMS if kind in kinds.split()
-    )
-    severity, nature = next(known, unknown)
-    return result(severity, f"the data is on {kind}{nature}", filesystem=kind)
+    known = ((severity, note) for kinds, severity, note in _FILESYSTEMS if kind in kinds.split())
+    severity, note = next(known, unknown)
+    return result(severity, f"the data is on {kind}{note}", filesystem=kind)
 
 
 @check("barriers")
@@ -142,7 +128,6 @@ def _free(subject: Subject) -> Result:
     if space.f_files and space.f_favail < 1000:
         return result("severe", f"only {space.f_favail} more files can be created (limit 1000)")
     if free < _FREE_SEVERE_BYTES:
-        return result("severe", f"{evidence} (limit {format_size(_FREE_SEVERE_BYTES)})")
-    if total > 0 and free / total < _FREE_WARN_SHARE:
-        return result("warning", f"{evidence} (limit {_FREE_WARN_SHARE:.0%})")
-    return result(None, evidence)
+        return result("severe", f"{evidence} (limit 1 GiB)")
+    is_low = total > 0 and free / total < _FREE_WARN_SHARE
+    return result("warning", f"{evidence} (limit 10 %)") if is_low else result(None, evidence)

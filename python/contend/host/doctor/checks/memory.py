@@ -102,8 +102,7 @@ def _count(subject: Subject) -> int:
 def _balancing(subject: Subject) -> Result:
     nodes, value = _count(subject), subject.number("proc/sys/kernel/numa_balancing")
     if value and nodes > 1:
-        evidence = f"the kernel moves pages between {nodes} nodes"
-        return result("note", evidence, numa_balancing=value)
+        return result("note", f"the kernel moves pages between {nodes} nodes", numa_balancing=value)
     evidence = f"kernel.numa_balancing is {value}, with {nodes} node(s)"
     return result(None, evidence, numa_balancing=value)
 
@@ -113,31 +112,31 @@ def _memory(subject: Subject) -> Result:
     nodes = [node for node in host_nodes(subject.tree) if node.memory_bytes is not None]
     if not nodes:
         raise NotChecked(f"/{FOLDER} shows no memory")
-    evidence = ", ".join(f"node{node.number} {_total(node) >> 20:,} MiB" for node in nodes)
-    severity, evidence = _judged(nodes, evidence)
-    return result(severity, evidence, memory_of_nodes=evidence)
+    sizes = ", ".join(f"node{node.number} {_total(node) >> 20:,} MiB" for node in nodes)
+    severity, evidence = _judged(nodes, sizes)
+    return result(severity, evidence, memory_of_nodes=sizes)
 
 
-def _judged(nodes: list[HostNode], evidence: str) -> tuple[Severity | None, str]:
+def _judged(nodes: list[HostNode], sizes: str) -> tuple[Severity | None, str]:
     if len(nodes) == 1:
-        return None, f"one node: {evidence}"
+        return None, f"one node: {sizes}"
     # If the kernel lists no CPUs for any node, a node without CPUs cannot be identified.
     known = any(node.cpus for node in nodes)
     if bare := [node for node in nodes if not node.has_memory and (node.cpus or not known)]:
-        return "severe", f"{_names(bare)} has CPUs but no memory of its own ({evidence})"
+        return "severe", f"{_names(bare)} has CPUs but no memory of its own ({sizes})"
     near = [node for node in nodes if node.cpus or not known]
     totals = [_total(node) for node in near]
     if max(totals) / min(totals) > _UNEVEN_RATIO:
-        return "warning", f"one node has over {_UNEVEN_RATIO} times another's memory: {evidence}"
+        return "warning", f"one node has over {_UNEVEN_RATIO} times another's memory: {sizes}"
     if far := [node for node in nodes if node.has_memory and node not in near]:
         return "note", f"{_names(far)} has memory but no CPUs: it is far from every CPU"
     full = [node for node in near if (node.free_bytes or 0) / _total(node) < _EMPTY_SHARE]
     if full and len(full) < len(near):
         return (
             "note",
-            f"{_names(full)} has less than {_EMPTY_SHARE:.0%} free memory, and others have more",
+            f"{_names(full)} has less than {_EMPTY_SHARE:.0%} free memory, others have more",
         )
-    return None, f"the nodes have similar memory: {evidence}"
+    return None, f"the nodes have similar memory: {sizes}"
 
 
 def _total(node: HostNode) -> int:
@@ -152,8 +151,7 @@ def _names(nodes: list[HostNode]) -> str:
 def _interleave(subject: Subject) -> Result:
     nodes = _count(subject)
     if nodes == 1:
-        evidence = "only one node has memory: nothing to interleave"
-        return result(None, evidence, policy="one node")
+        return result(None, "only one node has memory", policy="one node")
     path = f"proc/{subject.pid}/numa_maps"
     lines = [line.split() for line in subject.text(path).splitlines()]
     policies = {words[1].partition(":")[0] for words in lines if len(words) > 1}

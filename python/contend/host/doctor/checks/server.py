@@ -15,10 +15,11 @@ def _slow_log(subject: Subject) -> Result:
     if general:
         return result("severe", "general_log is on: every statement is logged", **state)
     if slow and limit_s is not None and limit_s < 0.1:
-        evidence = f"the slow log records statements over {limit_s:g} s (limit 0.1 s)"
-        return result("warning", evidence, **state)
+        return result(
+            "warning", f"the slow log has statements over {limit_s:g} s (limit 0.1)", **state
+        )
     if slow:
-        return result("note", f"the slow log records statements over {limit_s or 0:g} s", **state)
+        return result("note", f"the slow log has statements over {limit_s or 0:g} s", **state)
     return result(None, "the general log and the slow log are off", **state)
 
 
@@ -32,8 +33,7 @@ def _build(subject: Subject) -> Result:
         return result("severe", evidence, build=server.version)
     if not server.version:
         raise NotChecked("the server does not report its version")
-    evidence = f"the server is an ordinary build, {server.version}"
-    return result(None, evidence, build=server.version)
+    return result(None, f"an ordinary build, {server.version}", build=server.version)
 
 
 @check("server-where")
@@ -42,11 +42,9 @@ def _where(subject: Subject) -> Result:
     if not server.is_here:
         return Result(
             "note",
-            "the server is on another host: the memory, disk, kernel and limits below are those of "
-            "this host",
+            "the server is on another host; memory, disk, kernel and limits are this host's",
             {"is_here": False},
-            mend="Run `contend doctor --json` there too, then `contend doctor --compare` on both "
-            "files.",
+            mend="Run `contend doctor --json` there too, and --compare both files.",
         )
     if server.pid is None:
         return Result(
@@ -85,9 +83,7 @@ def _flush(subject: Subject) -> Result:
     if at_commit != "1":
         return result("warning", f"{evidence}: a crash of the host loses commits", **state)
     if binlog and sync == "0":
-        return result(
-            "warning", f"{evidence}: a crash may lose transactions that replicas have", **state
-        )
+        return result("warning", f"{evidence}: a crash may lose what replicas have", **state)
     return result(None, f"{evidence}: committed data is on disk", **state)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from contend.host import limits
-from contend.host.doctor.model import NotChecked, Result, Severity, Subject, check, over, result
+from contend.host.doctor.model import NotChecked, Result, Subject, check, over, result
 from contend.host.kernel import boot_parameters
 
 _SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -59,8 +59,8 @@ def _limited(subject: Subject, name: str, unit: str, severe: int, enough: int) -
     evidence = f"{subject.whose} may have {limit} {unit}"
     if isinstance(limit, str) or limit >= enough:
         return result(None, evidence, **{name: limit})
-    severity: Severity = "severe" if limit < severe else "warning"
-    return result(severity, f"{evidence} (at least {enough} recommended)", **{name: limit})
+    evidence += f" (at least {enough} recommended)"
+    return result("severe" if limit < severe else "warning", evidence, **{name: limit})
 
 
 @check("open-files")
@@ -77,9 +77,8 @@ def _processes(subject: Subject) -> Result:
 def _aio(subject: Subject) -> Result:
     most, used = subject.number("proc/sys/fs/aio-max-nr"), subject.number("proc/sys/fs/aio-nr")
     evidence = f"{used} of {most} asynchronous disk requests are in use"
-    if most - used < 10_000:
-        return result("warning", f"{evidence} (at least 10,000 should be free)", aio_max_nr=most)
-    return result(None, evidence, aio_max_nr=most)
+    evidence += " (at least 10,000 should be free)"
+    return result("warning" if most - used < 10_000 else None, evidence, aio_max_nr=most)
 
 
 @check("somaxconn")
@@ -87,10 +86,8 @@ def _somaxconn(subject: Subject) -> Result:
     value = subject.number("proc/sys/net/core/somaxconn")
     back_log = subject.server.number("back_log") if subject.server is not None else None
     wanted = max(1024.0, back_log or 0)
-    evidence = f"{value} connections may wait to be accepted"
-    if value < wanted:
-        return result("warning", f"{evidence} (at least {wanted:.0f} recommended)", somaxconn=value)
-    return result(None, evidence, somaxconn=value)
+    evidence = f"{value} connections may wait to be accepted (at least {wanted:.0f} recommended)"
+    return result("warning" if value < wanted else None, evidence, somaxconn=value)
 
 
 @check("tcp-ports")
@@ -113,8 +110,7 @@ def _parameters(subject: Subject) -> Result:
         raise NotChecked(subject.tree.why_not("proc/cmdline"))
     if costly := " ".join(word for word in words if _COSTLY.match(word)):
         return result("warning", f"the kernel was booted with {costly}", costly=costly)
-    evidence = "no boot option checks or clears memory"
-    return result(None, evidence, costly="")
+    return result(None, "no boot option checks or clears memory", costly="")
 
 
 @check("nice")
@@ -123,6 +119,4 @@ def _nice(subject: Subject) -> Result:
     if len(words) < 17 or not words[16].lstrip("-").isdecimal():
         raise subject.unclear("proc/self/stat")
     nice = int(words[16][:4])
-    return result(
-        over(nice, 0), f"a process started from here has nice {nice} (limit 0)", nice=nice
-    )
+    return result(over(nice, 0), f"processes started from here have nice {nice}", nice=nice)
