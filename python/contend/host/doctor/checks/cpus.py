@@ -197,7 +197,7 @@ def _quota(subject: Subject) -> Result:
     quota = cpu_quota(subject.tree)
     if quota is None:
         return result(None, "no CPU quota is set", cpu_quota=None)
-    return result("warning", f"the control group has the time of {quota:g} CPUs", cpu_quota=quota)
+    return result("warning", f"the control group is limited to {quota:g} CPUs", cpu_quota=quota)
 
 
 @check("cpu-throttled")
