@@ -94,7 +94,7 @@ def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standin
     assert records[0].probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
     assert records[0].probes["server"]["change"] == "in_place"
     assert {option: standing.value(option) for option in AT_FIRST} == AT_FIRST
-    assert "put back" in measured.done.stderr
+    assert "reverted on" in measured.done.stderr
     assert lab.journals == []
 
 

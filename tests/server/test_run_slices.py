@@ -124,7 +124,7 @@ class TestTimed:
         lab.begin_from(timed.lab)
         again = lab.contend("run", "--resume", lab.out)
         assert again.returncode == 0, again.stderr
-        assert "complete already" in again.stderr
+        assert "is complete" in again.stderr
         assert len(lab.records()) == len(timed.lab.records())
 
 

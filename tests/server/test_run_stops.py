@@ -101,7 +101,7 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) 
     before = lab.records()
     again = lab.contend("run", "--resume", lab.out)
     assert again.returncode == 0, again.stderr
-    assert "complete already" in again.stderr
+    assert "is complete" in again.stderr
     assert lab.records() == before
 
 

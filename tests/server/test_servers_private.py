@@ -76,9 +76,9 @@ def test_refuses_a_folder_that_a_live_server_uses(
 ) -> None:
     first = private_server(mariadb_binary)
     second = PrivateServer(mariadb_binary, first.folder.root)
-    with pytest.raises(FolderInUse, match="live server"):
+    with pytest.raises(FolderInUse, match="running server"):
         second.start()
-    with pytest.raises(FolderInUse, match="live server"):
+    with pytest.raises(FolderInUse, match="running server"):
         second.initialise()
     assert first.variables()
 

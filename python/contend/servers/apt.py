@@ -293,7 +293,7 @@ class Apt:
         stanzas = [
             f"Package: {name}\nStatus: hold ok installed\nVersion: {version}\n"
             f"Architecture: {architecture()}\nMulti-Arch: allowed\n"
-            "Maintainer: nobody\nDescription: stands for what a server program does not need\n"
+            "Maintainer: nobody\nDescription: placeholder; a server program does not need it\n"
             for name, version in versions.items()
         ]
         (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")

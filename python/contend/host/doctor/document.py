@@ -31,7 +31,7 @@ from contend.metrics.probed import CheckRecord
 FORMAT = 1
 
 
-class Looked(CheckRecord):
+class CheckOutcome(CheckRecord):
     """The result of a check, in the form of a document.
 
     outcome: `found`, `fine`, `unseen`.
@@ -54,7 +54,7 @@ class HostDocument(TypedDict):
     host: dict[str, str | int | None]
     server: str | None
     measured: dict[str, tuple[float, float, float]]
-    checks: list[Looked]
+    checks: list[CheckOutcome]
 
 
 def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostDocument:
@@ -74,7 +74,7 @@ def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostD
         "measured": {
             name: (found.value, found.low, found.high) for name, found in subject.measured.items()
         },
-        "checks": [_looked(check, subject, ignored.get(check.id)) for check in checks],
+        "checks": [_outcome(check, subject, ignored.get(check.id)) for check in checks],
     }
 
 
@@ -85,19 +85,18 @@ def short_form(folder: Path, ignored: Mapping[str, str] | None = None) -> list[C
         folder: on the disk of the data.
     """
     subject = Subject(Tree(Path("/")), folder)
-    looked = [
-        _looked(check, subject, (ignored or {}).get(check.id)) for check in CHECKS if check.in_short
-    ]
+    checks = (check for check in CHECKS if check.in_short)
+    outcomes = [_outcome(check, subject, (ignored or {}).get(check.id)) for check in checks]
     return [
         {name: one[name] for name in CheckRecord.__annotations__}  # type: ignore[misc, literal-required]
-        for one in by_severity(looked)
+        for one in by_severity(outcomes)
         if one["outcome"] == "found"
     ]
 
 
-def by_severity(looked: Iterable[Looked]) -> list[Looked]:
+def by_severity(outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
     ranks: dict[str | None, int] = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-    return sorted(looked, key=lambda one: ranks.get(one["severity"], len(ranks)))
+    return sorted(outcomes, key=lambda one: ranks.get(one["severity"], len(ranks)))
 
 
 def check_named(name: str) -> DoctorCheck:
@@ -157,7 +156,7 @@ def read_document(path: Path) -> HostDocument:
     return cast(HostDocument, content)
 
 
-def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
+def _outcome(check: DoctorCheck, subject: Subject, reason: str | None) -> CheckOutcome:
     try:
         result = check.look(subject)
         outcome = "fine" if result.severity is None else "found"
@@ -244,14 +243,14 @@ def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
     return sorted(found, key=_rank)
 
 
-def _differ(one: Looked, other: Looked) -> bool:
+def _differ(one: CheckOutcome, other: CheckOutcome) -> bool:
     """Compare their settings; a check without settings never differs, its measure does."""
     if "unseen" in (one["outcome"], other["outcome"]):
         return one["outcome"] != other["outcome"] and bool(one["state"] or other["state"])
     return dict(one["state"]) != dict(other["state"])
 
 
-def _setting(one: Looked) -> str:
+def _setting(one: CheckOutcome) -> str:
     if one["outcome"] == "unseen":
         return f"not checked: {one['evidence']}"
     return one["evidence"]

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from contend.host.counters import OTHERS_SHARE_MAX
-from contend.host.doctor.document import Difference, HostDocument, Looked
+from contend.host.doctor.document import CheckOutcome, Difference, HostDocument
 from contend.host.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.metrics.host import UNITS, Measure, in_words
 from contend.units import format_size
@@ -69,7 +69,7 @@ def _listed(title: str, ids: Sequence[str]) -> Iterator[str]:
         yield from ("", f"{title} ({len(ids)})", *_wrapped(", ".join(ids), 2))
 
 
-def _finding(check: Looked) -> list[str]:
+def _finding(check: CheckOutcome) -> list[str]:
     lines = _wrapped(f"{check['id']}: {check['evidence']}", 2)
     if check["severity"] != "note":
         lines += _wrapped(f"cost: {check['cost']}", _INDENT)
