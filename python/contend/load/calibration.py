@@ -369,7 +369,7 @@ def ensure(
         measured = calibrate(missing, program, effort, tell)
     tell_starved(len(missing), len(measured), notice)
     if disturbances:
-        notice(f"{'; '.join(disturbances)}: the calibration is used for this run and not stored")
+        notice(f"{'; '.join(disturbances)}: the calibration is used for this run only, not stored")
     else:
         keep(measured, calibration, cache, notice)
     return calibration.with_more(measured)
