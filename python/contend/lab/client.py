@@ -130,8 +130,8 @@ def calibrate_cells(
     except (ContendError, OSError) as error:
         listen(
             Notice(
-                f"this host is not calibrated ({error}), so contend cannot tell whether its load "
-                "generator limits a run; `contend calibrate` measures that"
+                f"this host is not calibrated ({error}), so no run is compared with the load "
+                "generator's own limit; `contend calibrate` measures it"
             )
         )
         return None
