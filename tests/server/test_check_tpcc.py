@@ -221,7 +221,7 @@ def test_a_run_that_breaks_its_tables_says_so_in_the_end(lab: Lab) -> None:
     done = lab.run("--check-each")
     assert done.returncode == 1
     assert "is broken by 1 rows" in done.stderr
-    assert "broke conditions" in done.stderr
+    assert "violated conditions" in done.stderr
     assert {record.status for record in lab.records()} == {"ok"}
     shown = lab.contend("check", "tpcc", lab.out)
     assert shown.returncode == 1

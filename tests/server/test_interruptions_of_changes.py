@@ -356,7 +356,7 @@ def test_of_two_runs_by_two_names_the_second_is_refused(run: Run, tmp_path: Path
     other = ("--out", tmp_path / "other", "--server", run.socket, "--yes")
     refused = run.lab.contend("run", run.lab.file, *other)
     assert refused.returncode == 2, refused.stderr
-    assert "another contend process is at work on" in refused.stderr
+    assert "another contend process is using" in refused.stderr
     assert not (tmp_path / "other").exists()
     _out, said = process.communicate()
     assert process.returncode == 0, said
@@ -381,7 +381,7 @@ def test_every_command_that_changes_something_is_refused(run: Run, another_host:
     ):
         refused = run.lab.contend(*words)
         assert (words, refused.returncode) == (words, 2)
-        assert "another contend process is at work on" in refused.stderr
+        assert "another contend process is using" in refused.stderr
         assert ", of user bench from 127.0.0.1" in refused.stderr
     assert not run.lab.out.exists()
 
@@ -398,7 +398,7 @@ def test_a_run_whose_lock_somebody_else_took_stops_and_names_the_way_back(run: R
         _out, said = process.communicate()
         assert len(run.lab.journals) == 1
     assert process.returncode in (1, 2)
-    assert "another contend process is at work on" in said
+    assert "another contend process is using" in said
     assert f"`contend restore {run.socket}`" in said
     assert run.lab.contend("restore").returncode == 0
     assert run.value() == 90

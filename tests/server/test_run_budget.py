@@ -120,12 +120,12 @@ def test_a_server_that_dies_in_a_look_loses_that_look_alone(
     os.kill(lab.servers_alive()[0], signal.SIGKILL)
     _, said = started.communicate(timeout=300)
     assert started.returncode == 0 and "Traceback" not in said, said
-    assert "server ended by itself" in said
+    assert "server ended unexpectedly" in said
     with RunFolder.open(lab.out) as folder:
         looks = folder.looks()
     # Whatever the run was looked at before: of this session the first look, at all levels.
     found = {one.look: one.error for one in looks[-4 * LEVELS :]}
-    assert "ended by itself" in str(found.pop("budget"))
+    assert "ended unexpectedly" in str(found.pop("budget"))
     assert set(found.values()) == {None}
     assert "The diagnostic pass with 4 connections failed" in (lab.out / "report.html").read_text()
     assert lab.records() == records

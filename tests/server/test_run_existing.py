@@ -94,7 +94,7 @@ def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standin
     assert records[0].probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
     assert records[0].probes["server"]["change"] == "in_place"
     assert {option: standing.value(option) for option in AT_FIRST} == AT_FIRST
-    assert "put back" in measured.done.stderr
+    assert "reverted on" in measured.done.stderr
     assert lab.journals == []
 
 
@@ -175,7 +175,7 @@ def test_a_table_of_theirs_is_refused_and_not_touched(
     theirs.sql("INSERT INTO mine.sbtest VALUES (1), (2)")
     done = at("--yes")
     assert done.returncode == 2
-    assert "mine.sbtest that contend did not make" in done.stderr
+    assert "mine.sbtest that contend did not create" in done.stderr
     assert theirs.sql("SELECT COUNT(*) FROM mine.sbtest") == [(2,)]
     assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
     assert not lab.out.exists()
@@ -278,7 +278,7 @@ def test_options_that_need_a_restart_are_refused(
     lab.edit("key_cache_segments = 0 }", "key_cache_segments = 0, thread_stack = 400000 }")
     done = at("--yes")
     assert done.returncode == 2
-    assert "restarted to change thread_stack" in done.stderr
+    assert "changing thread_stack requires a restart" in done.stderr
     assert f"--set server.options.thread_stack={theirs.value('thread_stack')}" in done.stderr
     theirs_own = f"server.options.thread_stack={theirs.value('thread_stack')}"
     assert at("--yes", "--set", theirs_own).returncode == 0
@@ -293,7 +293,7 @@ def test_another_kind_of_server_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("password", "words"), [("wrong", "with the password given"), ("", "without a password")]
+    ("password", "words"), [("wrong", "with this password"), ("", "without a password")]
 )
 def test_a_wrong_password_is_told_and_never_shown(
     lab: Lab, at: Callable[..., Any], password: str, words: str

@@ -132,4 +132,4 @@ def test_a_statement_before_runs_that_fails_is_told_before_loading(lab: Lab) -> 
     done = lab.run("--set", 'server.before_run=["RESET QUERY CASH"]')
     assert done.returncode == 2
     assert "server.before_run, statement 1 of 1" in done.stderr
-    assert "Nothing was loaded yet" in done.stderr
+    assert "No data was loaded" in done.stderr

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
         pytest.param(
             OPTIONS,
             'datadir = "elsewhere" }',
-            ["datadir", "is set by contend itself"],
+            ["datadir", "contend itself sets"],
             id="reserved-option",
         ),
         pytest.param(

@@ -156,12 +156,12 @@ def test_what_somebody_else_changed_since_wants_a_yes(borrowed: Borrowed) -> Non
     borrowed.sql(f"SET GLOBAL {DIRTY} = 75")
     refused = borrowed.restore()
     assert refused.returncode == 2
-    assert "somebody else made it 75" in refused.stderr
+    assert "changed it to 75" in refused.stderr
     assert "--yes" in refused.stderr
     assert borrowed.value() == 75
     warmed = borrowed.lab.contend("warm", borrowed.dsn)
     assert warmed.returncode == 0, warmed.stderr
-    assert "somebody else made it 75" in warmed.stderr
+    assert "changed it to 75" in warmed.stderr
     assert borrowed.value() == 75
     done = borrowed.restore("--yes")
     assert done.returncode == 0, done.stderr

@@ -91,7 +91,7 @@ def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
     assert len(lost) == 1
     assert {r.status for r in records} == {"ok", "lost"}
     error = lost[0].error or {}
-    assert "ended by itself (killed by SIGKILL)" in error["message"]
+    assert "killed by SIGKILL" in error["message"]
     assert error["detail"]
     assert records[-1].status == "ok"
 
@@ -101,7 +101,7 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) 
     before = lab.records()
     again = lab.contend("run", "--resume", lab.out)
     assert again.returncode == 0, again.stderr
-    assert "complete already" in again.stderr
+    assert "is complete" in again.stderr
     assert lab.records() == before
 
 
@@ -140,7 +140,7 @@ class TestRefused:
     def test_another_server(self, lab: Lab) -> None:
         refused = lab.contend("run", "--resume", lab.out, "--server", "mariadb@trixie")
         assert refused.returncode == 2
-        assert "was begun with mariadb 10.11" in refused.stderr
+        assert "began with mariadb 10.11" in refused.stderr
 
     def test_options_that_would_change_it(self, lab: Lab) -> None:
         refused = lab.contend("run", "--resume", lab.out, "--set", "load.measure=1s")

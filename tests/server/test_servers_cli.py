@@ -89,7 +89,7 @@ def test_a_server_from_get_to_remove(
         (["get", "mariadb@trixi"], 2, 'hint: Did you mean "trixie"?'),
         (["get", "mysql"], 2, "`contend server get mysql@sid`"),
         (["get"], 2, "`contend server get --help`"),
-        (["remove", "nothing", "--yes"], 2, "`contend server list` shows all there are"),
+        (["remove", "nothing", "--yes"], 2, "`contend server list` lists all"),
         (["fetch", "mariadb"], 2, "invalid choice: 'fetch'"),
     ],
 )

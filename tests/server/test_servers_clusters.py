@@ -155,7 +155,7 @@ def test_a_cluster_that_somebody_else_started_is_one_level(cluster: Cluster, lab
         *("run", lab.file, "--out", lab.folder / "other", "--yes"),
         *(*named[:4], "--server", "node=mysql://root@/own?socket=/none"),
     )
-    assert gone.returncode == 1 and "node-3 of the cluster is not there" in gone.stderr
+    assert gone.returncode == 1 and "node-3 of the cluster does not answer" in gone.stderr
 
 
 def test_a_killed_node_costs_nothing_that_was_acknowledged_and_rejoins_by_the_lines(
@@ -263,7 +263,7 @@ def test_a_table_that_no_backend_has_is_told(
     shards: tuple[PrivateServer, list[PrivateServer]],
 ) -> None:
     front, backends = shards
-    with pytest.raises(ServerFailed, match=r"no tables of Spider .*'d\.nothing' doesn't exist"):
+    with pytest.raises(ServerFailed, match=r"Spider's tables .*'d\.nothing' doesn't exist"):
         share_tables(front, backends, "d", {"nothing": "w"}, [2])
     with pytest.raises(ValueError, match="2 backends have 1 rising"):
         share_tables(front, backends, "d", {"t": "w"}, [])

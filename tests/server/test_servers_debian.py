@@ -94,7 +94,7 @@ def test_a_torn_download_leaves_nothing(mirror: Mirror, tmp_path: Path) -> None:
     package = mirror.add(PACKAGE, "1")
     package.write_bytes(package.read_bytes()[:-100])
     mirror.configure(trusted=True)
-    with pytest.raises(GetFailed, match="broke off") as failed:
+    with pytest.raises(GetFailed, match="was interrupted") as failed:
         get(mirror, tmp_path)
     assert failed.value.detail
     assert left_in(tmp_path) == [".lock"]
@@ -126,7 +126,7 @@ def test_a_cache_with_a_space_in_its_path_works(whole_mirror: Mirror, tmp_path: 
 def test_a_missing_dependency_is_told(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(PACKAGE, "1", depends="libnowhere1")
     mirror.configure(trusted=True)
-    with pytest.raises(GetFailed, match="needs is not all in the suite") as failed:
+    with pytest.raises(GetFailed, match="the suite lacks packages") as failed:
         get(mirror, tmp_path)
     assert "libnowhere1" in (failed.value.detail or "")
 
@@ -154,9 +154,9 @@ def test_a_mirror_that_does_not_answer_is_told(mirror: Mirror, tmp_path: Path) -
 
 def test_a_machine_without_a_mirror_is_told(mirror: Mirror, tmp_path: Path) -> None:
     (mirror.root / "etc/apt/sources.list").unlink()
-    with pytest.raises(GetFailed, match="own Debian suite cannot be told"):
+    with pytest.raises(GetFailed, match="Debian suite cannot be determined"):
         get(mirror, tmp_path)
-    with pytest.raises(GetFailed, match="configured for no archive"):
+    with pytest.raises(GetFailed, match="none of this machine's apt sources"):
         get(mirror, tmp_path, suite="trixie")
 
 

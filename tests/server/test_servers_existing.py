@@ -83,7 +83,7 @@ def test_a_wrong_password_has_words(theirs: PrivateServer, monkeypatch: pytest.M
     with pytest.raises(WrongLogin, match=r"refuses user u without a password \(error"):
         existing(theirs).connect()
     monkeypatch.setenv("CONTEND_PASSWORD", "battery staple")
-    with pytest.raises(WrongLogin, match=r"with the password given \(error 1045\)") as refused:
+    with pytest.raises(WrongLogin, match=r"with this password \(error 1045\)") as refused:
         existing(theirs).connect()
     assert "battery staple" not in f"{refused.value} {refused.value.detail} {refused.value.hint}"
     with pytest.raises(WrongLogin):
@@ -117,7 +117,7 @@ def test_a_table_of_somebody_is_refused_and_not_touched(
     monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
     with existing(theirs).connect() as connection:
         for name in ("sbtest", "seen"):
-            with pytest.raises(TableNotOurs, match=rf"shop\.{name} that contend did not make"):
+            with pytest.raises(TableNotOurs, match=rf"shop\.{name} that contend did not create"):
                 table_mark(connection, "shop", name)
         assert table_mark(connection, "shop", "nothing") is None
         assert table_mark(connection, "nowhere", "sbtest") is None

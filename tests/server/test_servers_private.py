@@ -76,9 +76,9 @@ def test_refuses_a_folder_that_a_live_server_uses(
 ) -> None:
     first = private_server(mariadb_binary)
     second = PrivateServer(mariadb_binary, first.folder.root)
-    with pytest.raises(FolderInUse, match="live server"):
+    with pytest.raises(FolderInUse, match="running server"):
         second.start()
-    with pytest.raises(FolderInUse, match="live server"):
+    with pytest.raises(FolderInUse, match="running server"):
         second.initialise()
     assert first.variables()
 
@@ -86,7 +86,7 @@ def test_refuses_a_folder_that_a_live_server_uses(
 def test_refuses_a_folder_that_is_not_ours(mariadb_binary: ServerBinary, tmp_path: Path) -> None:
     (tmp_path / "ibdata1").write_text("precious")
     server = PrivateServer(mariadb_binary, tmp_path)
-    with pytest.raises(FolderInUse, match="did not make it"):
+    with pytest.raises(FolderInUse, match="did not create it"):
         server.initialise()
     with pytest.raises(FolderInUse, match="not the folder of a private server"):
         server.start()

@@ -163,11 +163,11 @@ def test_what_a_program_does_not_know_is_refused_with_the_nearest(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("key_buffer", "Write the whole name: key_buffer_size."),
-        ("loose_key_buffer", "Write the whole name: key_buffer_size."),
+        ("key_buffer", "Write the full name: key_buffer_size."),
+        ("loose_key_buffer", "Write the full name: key_buffer_size."),
         ("skip_slow_query_lo", 'Did you mean "slow_query_log"?'),
-        ("innodb_page_siz", "Write the whole name: innodb_page_size."),
-        ("innodb_support_xa", "--verbose --help` lists all."),
+        ("innodb_page_siz", "Write the full name: innodb_page_size."),
+        ("innodb_support_xa", "--verbose --help` lists all options."),
     ],
 )
 def test_the_beginning_of_a_name_is_none(any_binary: ServerBinary, name: str, hint: str) -> None:
@@ -193,7 +193,7 @@ def test_what_every_server_would_ignore_is_refused(
         refuse_ignored(both, ["loose_nosuch"])
     with pytest.raises(OptionRejected, match="would ignore loose_query") as caught:
         refuse_ignored([mysql_binary], ["loose_query_cache_type"])
-    assert caught.value.hint == "Leave it out."
+    assert caught.value.hint == "Remove it."
 
 
 def test_another_port_is_taken_where_one_is_in_use(

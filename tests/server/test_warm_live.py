@@ -305,7 +305,7 @@ def test_killed_it_leaves_what_restore_puts_back(
     wait_until_at_work(tmp_path, process)
     code, _, err = warm(one_shop)
     assert code == 2
-    assert "another contend process is at work on mysql:" in err
+    assert "another contend process is using mysql:" in err
     process.kill()
     process.communicate()
     assert old_blocks_time(one_shop) == 0

@@ -75,7 +75,7 @@ class _Connection(FakeConnection):
     def answer(self, statement: str) -> Rows:
         there = self._server.there
         if self._server.gone or self.number in self._server.lost:
-            raise ConnectionLost("the server broke off the connection.", statement)
+            raise ConnectionLost("the server closed the connection.", statement)
         if (rows := self._of_lock(statement)) is not None:
             return rows
         self._server.said.append(statement)

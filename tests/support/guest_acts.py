@@ -73,7 +73,7 @@ def _read_back(asked: Asked) -> dict[str, Any]:
         maps = (folder / "numa_maps").read_text().splitlines()
         rollup = (folder / "smaps_rollup").read_text()
         return {
-            "asked": dict(launch.placement.words()),
+            "asked": dict(launch.placement.properties()),
             "seen": seen,
             "differ": list(look.differences(launch.placement, seen, "it")),
             "status": _fields((folder / "status").read_text()),

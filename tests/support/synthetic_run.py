@@ -132,7 +132,7 @@ def write_slices(
     speed: Callable[[int], float] = lambda _: 1.0,
     server_sd: float = 0.005,
     slice_sd: float = 0.02,
-    finished: str | None = "every planned run was made",
+    finished: str | None = "all planned runs are done",
     design: dict[str, Any] = DESIGN,
     facts: dict[str, Any] | None = None,
     seed: int = 7,

@@ -245,34 +245,34 @@ def disturbances(change: PressureChange, *, own_cpu_s: float | None = None) -> l
 def _disturbances(change: PressureChange, own_cpu_s: float | None) -> Iterator[RunWarning]:
     stalls, vm = change["stall_share"], change["vm"]
     if (stolen := change["steal_share"]) > STEAL_SHARE_MAX:
-        said = f"the hypervisor gave {stolen:.1%} of this machine's CPU time to others"
-        yield _warning("host-steal", said)
+        message = f"the hypervisor took {stolen:.1%} of this machine's CPU time"
+        yield _warning("host-steal", message)
     if held_s := change["throttled_s"]:
-        said = f"the CPU quota of the control group held processes back for {held_s:.2f} s"
-        yield _warning("cpu-quota", said)
+        message = f"the CPU quota paused processes for {held_s:.2f} s"
+        yield _warning("cpu-quota", message)
     capacity_s = change["elapsed_s"] * change["cpus"]
     if own_cpu_s is not None and capacity_s > 0:
         others = change["busy_share"] - own_cpu_s / capacity_s
         if others > OTHERS_SHARE_MAX:
-            said = f"other processes of this machine used {others:.1%} of its CPU time"
-            yield _warning("noisy-neighbour", said)
+            message = f"other processes used {others:.1%} of this machine's CPU time"
+            yield _warning("noisy-neighbour", message)
     if pages := vm.get("pswpin", 0) + vm.get("pswpout", 0):
         yield _warning("swapping", f"{pages} memory pages were swapped in or out")
     if vm.get("oom_kill", 0) > 0:
-        yield _warning("out-of-memory", "the kernel killed a process for lack of memory")
+        yield _warning("out-of-memory", "the kernel killed a process because memory ran out")
     elif (stalled := stalls.get("memory.full", 0.0)) > MEMORY_STALL_SHARE_MAX:
         yield _warning("memory-pressure", f"all tasks waited for memory {stalled:.1%} of the time")
     if (stalled := stalls.get("io.full", 0.0)) > IO_STALL_SHARE_MAX:
-        said = f"all tasks waited for storage {stalled:.1%} of the time"
+        message = f"all tasks waited for storage {stalled:.1%} of the time"
         again_bytes = vm.get("workingset_refault_file", 0) * mmap.PAGESIZE
         if again_bytes >= REREAD_BYTES_MIN:
-            said += (
-                f"; {again_bytes / 1e6:.0f} MB of files were read again that the kernel had taken "
-                "out of memory"
+            message += (
+                f"; {again_bytes / 1e6:.0f} MB of files were read again after the kernel dropped "
+                "them from memory"
             )
-        yield _warning("io-pressure", said)
+        yield _warning("io-pressure", message)
     if times := change["thermal_events"]:
-        yield _warning("thermal", f"CPUs slowed down for heat {times} times")
+        yield _warning("thermal", f"heat slowed down CPUs {times} times")
 
 
 def _warning(code: str, message: str) -> RunWarning:

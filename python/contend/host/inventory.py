@@ -144,7 +144,7 @@ def _record_cpu(facts: Facts) -> None:
     tree = facts.tree
     info = cpuinfo(tree)
     first = info[0] if info else {}
-    reason = "/proc/cpuinfo does not say"
+    reason = "not in /proc/cpuinfo"
     facts.put("cpu.model", _model(first), reason=reason)
     facts.put("cpu.vendor", first.get("vendor_id") or first.get("CPU implementer"), reason=reason)
     facts.put("cpu.microcode", first.get("microcode"), reason=reason)
@@ -172,7 +172,7 @@ def _record_cpu(facts: Facts) -> None:
     for name, file in _FREQUENCY.items():
         # CPUs may differ, and then all their settings matter.
         values = ", ".join(sorted(_of_each(tree, online, f"cpufreq/{file}")))
-        no_control = "the kernel offers no frequency control here, as is usual in a virtual machine"
+        no_control = "the kernel shows no frequency control here, as usual in a virtual machine"
         facts.put(f"cpu.{name}", values or None, reason=no_control)
     no_turbo = tree.text(f"{_CPUS}/intel_pstate/no_turbo")
     boost = tree.text(f"{_CPUS}/cpufreq/boost")
@@ -272,7 +272,7 @@ def _record_memory(facts: Facts) -> None:
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     for name, field in (("cpu", "Cpus_allowed_list"), ("numa", "Mems_allowed_list")):
         allowed = fields.get(field, "").strip() or None
-        facts.put(f"{name}.allowed", allowed, reason="/proc/self/status does not say")
+        facts.put(f"{name}.allowed", allowed, reason="not in /proc/self/status")
 
 
 def _record_kernel(facts: Facts) -> None:
@@ -290,7 +290,7 @@ def _record_kernel(facts: Facts) -> None:
     facts.put("kernel.pressure_stall", tree.exists("proc/pressure/cpu"))
     known = limits(tree)
     for name in LIMITS.values():
-        facts.put(f"limits.{name}", known.get(name), reason="/proc/self/limits does not show it")
+        facts.put(f"limits.{name}", known.get(name), reason="not in /proc/self/limits")
 
 
 def _record_disk(facts: Facts, folder: Path | None) -> None:
@@ -299,7 +299,7 @@ def _record_disk(facts: Facts, folder: Path | None) -> None:
     mount = device = None
     no_mount = "no folder was named"
     if folder is not None:
-        mount, no_mount = mount_of(tree, folder), "/proc/self/mountinfo shows no mount for it"
+        mount, no_mount = mount_of(tree, folder), "/proc/self/mountinfo has no mount for it"
     no_device = no_mount
     if mount is not None:
         device = block_device(tree, mount)
@@ -330,7 +330,7 @@ def _record_space(facts: Facts, folder: Path | None) -> None:
         try:
             space = os.statvfs(inside)
         except OSError as error:
-            reason = f"the folder cannot be asked: {error.strerror}"
+            reason = f"the free space cannot be read: {error.strerror}"
         else:
             total, free = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
     facts.put("disk.total_bytes", total, reason=reason)
@@ -345,7 +345,7 @@ def _record_machine(facts: Facts) -> None:
         name, equals, value = line.partition("=")
         if equals:
             release[name.strip()] = value.strip().strip("\"'")
-    facts.put("os.name", release.get("PRETTY_NAME"), reason="/etc/os-release does not say")
+    facts.put("os.name", release.get("PRETTY_NAME"), reason="not in /etc/os-release")
     facts.put("machine.virtualisation", virtualisation(tree))
     facts.put("machine.container", container(tree))
     facts.put("machine.cpu_quota", cpu_quota(tree), reason="no CPU quota is set")

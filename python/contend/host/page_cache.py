@@ -139,7 +139,7 @@ def _mincore(descriptor: int, size: int, path: Path) -> int:
             seen = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
             if _LIBC.mincore(address, length, ctypes.byref(seen)) != 0:
                 reason = os.strerror(ctypes.get_errno())
-                raise PageCacheError(f"the page cache of {path} cannot be seen: {reason}")
+                raise PageCacheError(f"the page cache of {path} cannot be read: {reason}")
             pages += sum(byte & 1 for byte in bytes(seen))
         finally:
             _LIBC.munmap(address, length)
@@ -203,22 +203,22 @@ def _require_room(files: list[tuple[Path, int]]) -> None:
     limit = lockable_bytes()
     if limit is not None and wanted > limit:
         raise RequestError(
-            f"{format_size(wanted)} of files are to be locked in memory, and this process may "
-            f"lock {format_size(limit)}",
-            hint="Raise the limit (`ulimit -l`), run as root, or leave server.lock_files out.",
+            f"server.lock_files needs {format_size(wanted)} of locked memory, but this process may "
+            f"lock only {format_size(limit)}",
+            hint="Raise the limit (`ulimit -l`), run as root, or remove server.lock_files.",
         )
     more = wanted - sum(resident_bytes(path) for path, _ in files)
     free = memory_available_bytes()
     if free and more > free:
         raise RequestError(
-            f"{format_size(wanted)} of files are to be locked in memory, and {format_size(free)} "
-            "of it are free",
-            hint="Take fewer rows, or leave server.lock_files out.",
+            f"server.lock_files needs {format_size(wanted)} of memory, but only "
+            f"{format_size(free)} is free",
+            hint="Use fewer rows, or remove server.lock_files.",
         )
 
 
 def _refused(path: Path) -> RequestError:
     return RequestError(
         f"{path} cannot be locked in memory: {os.strerror(ctypes.get_errno())}",
-        hint="Raise the limit (`ulimit -l`), or leave server.lock_files out.",
+        hint="Raise the limit (`ulimit -l`), or remove server.lock_files.",
     )

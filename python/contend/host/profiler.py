@@ -43,7 +43,7 @@ def why_no_profiler() -> str | None:
         return None
     level = _paranoid()
     if level > _USER_ONLY:
-        return f"{PARANOID} is {level}, which lets root alone use perf (2 lets everybody)"
+        return f"{PARANOID} is {level}, so only root may use perf (2 allows every user)"
     return None
 
 
@@ -90,9 +90,9 @@ class Profiler:
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            said = self._stop()
+            output = self._stop()
             if kind is None:
-                self.stacks = kept(folded(self._script(said)))
+                self.stacks = kept(folded(self._script(output)))
         finally:
             self._folder.cleanup()
 
@@ -124,23 +124,23 @@ class Profiler:
         finally:
             os.close(answered)
         if not began:
-            raise WorkError("perf did not begin to sample the server", detail=self._stop() or None)
+            raise WorkError("perf did not start to sample the server", detail=self._stop() or None)
 
     def _stop(self) -> str:
         """End perf cleanly, so that it writes its samples; return the end of its output."""
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         try:
-            _, said = self._process.communicate(timeout=_END_S)
+            _, output = self._process.communicate(timeout=_END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            _, said = self._process.communicate()
+            _, output = self._process.communicate()
         os.close(self._control)  # If closed earlier, perf would end with an error.
-        return said.decode(errors="replace").strip()[-2_000:]
+        return output.decode(errors="replace").strip()[-2_000:]
 
-    def _script(self, said: str) -> str:
+    def _script(self, output: str) -> str:
         if not self._file.is_file():
-            raise WorkError("perf kept no samples", detail=said or None)
+            raise WorkError("perf stored no samples", detail=output or None)
         command = ["perf", "script", "--input", str(self._file), "--fields", "comm,ip,sym,dso"]
         done = subprocess.run(
             [*command, "--no-inline"], capture_output=True, timeout=_END_S * 5, check=False

@@ -46,7 +46,7 @@ _END_S = 20.0
 def why_no_switch_trace() -> str | None:
     """Why switches cannot be traced here; None if it can be tried."""
     if os.geteuid() != 0:
-        return "tracing switches takes root"
+        return "tracing switches needs root"
     if shutil.which("unshare") is None:
         return "unshare is not installed (util-linux)"
     if not Path(TRACEFS).is_dir():
@@ -77,9 +77,9 @@ class SwitchTracer:
         )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
-            _, said = self._process.communicate()
-            lines = said.strip().splitlines()
-            raise WorkError(f"tracefs cannot be had: {lines[0] if lines else 'no reason given'}")
+            _, output = self._process.communicate()
+            lines = output.strip().splitlines()
+            raise WorkError(f"tracefs is not available: {lines[0] if lines else 'no reason given'}")
         try:
             self._set_up()
         except OSError as error:

@@ -37,7 +37,7 @@ class Tree:
             return f"/{path} does not exist"
         except OSError as error:
             return f"/{path} cannot be read: {error.strerror or error}"
-        return f"/{path} came only after it had been looked for"
+        return f"/{path} appeared only after it was read"
 
     def names(self, path: str) -> list[str]:
         """Names in a folder, numbers inside them in order of size; empty if there is none."""
@@ -76,7 +76,7 @@ class Facts:
         try:
             self.put(name, parse(text))
         except ValueError:
-            self.put(name, None, reason=f"/{path} holds something else: {text[:40]!r}")
+            self.put(name, None, reason=f"/{path} has unexpected content: {text[:40]!r}")
 
     def nested(self) -> dict[str, object]:
         """`{"cpu": {"model": …}, …, "missing": {"cpu.governor": reason}}`."""

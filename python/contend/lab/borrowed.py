@@ -49,8 +49,8 @@ KEY_SECRET = "CONTEND_HANDLERSOCKET_SECRET"
 """Holds the secret of HandlerSocket's read port; with the suffix _WR, of its write port."""
 
 DATA_CHANGED = (
-    "earlier runs may have written to the tables, which are not loaded anew for each run on a "
-    "server that is not contend's own"
+    "earlier runs may have changed the tables; on your own server contend does not reload them for "
+    "each run"
 )
 
 Provide = Callable[[DataSpec], DatasetRecord]
@@ -97,7 +97,7 @@ class BorrowedTestbed(Testbed):
         self._pid = server.pid()
         self._changed: dict[str, Entry] = {}
         self._noted: list[Entry] = []
-        self._asked: dict[str, str] = {}
+        self._requested: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
         self._control = LazyControl(server.connect)
         self._data: DataSpec | None = None
@@ -117,9 +117,9 @@ class BorrowedTestbed(Testbed):
         del launch
         if cell["server.use"] is None and cell["server.kind"] != self._identity.kind:
             raise RequestError(
-                f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
+                f"the experiment needs {cell['server.kind']}, but {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
-                hint=f"`--set server.kind={self._identity.kind}` measures that one.",
+                hint=f"To measure this server, add `--set server.kind={self._identity.kind}`.",
             )
         if cell.data == self._data:
             return
@@ -179,8 +179,8 @@ class BorrowedTestbed(Testbed):
         database = self._database(self._data) or self._data.database
         return self._server.connect(read_timeout=LONG_S), database
 
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        del asked
+    def place_threads(self, placements: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        del placements
         raise RequestError("only threads of private servers can be placed")
 
     def lock_files(self) -> str:
@@ -213,7 +213,7 @@ class BorrowedTestbed(Testbed):
         except NoList:
             return None
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         try:
             self._server.identity()
         except ContendError as error:
@@ -227,12 +227,12 @@ class BorrowedTestbed(Testbed):
     def leave(self) -> None:
         self._control.close()
         self._changed, self._noted = {}, []
-        told: list[str] = []
+        reverted: list[str] = []
         try:
-            put_back(self._journal, self._server, tell=told.append)
+            put_back(self._journal, self._server, tell=reverted.append)
         finally:
-            if told:
-                self._listen(Notice(f"put back on {self._server.dsn}: {', '.join(told)}"))
+            if reverted:
+                self._listen(Notice(f"reverted on {self._server.dsn}: {', '.join(reverted)}"))
 
     # --- options ---
 
@@ -245,7 +245,7 @@ class BorrowedTestbed(Testbed):
             if name not in self._now:
                 raise OptionRejected(
                     f"{self._server.dsn} has no variable {name}.",
-                    hint="Leave it out of the experiment for this server.",
+                    hint="Remove it from the experiment for this server.",
                 )
             try:
                 self._set_one(name, value)
@@ -262,13 +262,13 @@ class BorrowedTestbed(Testbed):
         self._truncated.pop(name, None)
         if cut is not None:
             self._truncated[name] = cut
-        self._asked[name] = as_text(value)
+        self._requested[name] = as_text(value)
         self._differing = None
         self.disturbed(frozenset({name}))
 
     def _has(self, name: str, value: Level) -> bool:
-        if name in self._asked:
-            return self._asked[name] == as_text(value)
+        if name in self._requested:
+            return self._requested[name] == as_text(value)
         return name in self._now and same_value(as_text(value), self._now[name])
 
     # --- for the record ---
@@ -334,17 +334,17 @@ def needs_restart(
         compared: the option whose values are compared, if any.
     """
     lines = [
-        f"{name}: the experiment wants {as_text(value)}, the server has {there[name]}"
+        f"{name}: the experiment needs {as_text(value)}, the server has {there[name]}"
         for name, value in refused.items()
     ]
     take_theirs = " ".join(f"--set server.options.{n}={there[n]}" for n in refused)
     return RequestError(
-        f"{dsn} would have to be restarted to change {', '.join(refused)}, "
-        "and contend restarts no server that is not its own",
-        hint="Leave --server out: private servers are started with each value."
+        f"changing {', '.join(refused)} requires a restart of {dsn}, "
+        "and contend restarts only its own servers",
+        hint="Remove --server: private servers are started with each value."
         if compared in refused
-        else f"Take the server's own values ({take_theirs}), restart it with the wanted ones "
-        "yourself, or leave --server out to use a private server.",
+        else f"Use the server's own values ({take_theirs}), restart it yourself with the required "
+        "ones, or remove --server to use a private server.",
         detail="\n".join(lines),
     )
 
@@ -401,15 +401,15 @@ def require_as_one(members: Sequence[ClusterMember]) -> None:
             identity = member.server.identity()
         except ContendError as error:
             raise WorkError(
-                f"{member.name} of the cluster is not there: {error.message}",
+                f"{member.name} of the cluster does not answer: {error.message}",
                 hint=error.hint or "Nothing was started or changed.",
             ) from error
         versions[member.name] = f"{identity.kind} {identity.version}"
     if len(set(versions.values())) > 1:
-        said = ", ".join(f"{name} is {version}" for name, version in versions.items())
+        listed = ", ".join(f"{name} is {version}" for name, version in versions.items())
         raise RequestError(
-            f"the servers of the cluster are of different versions: {said}",
-            hint="Bring them to one version: what they differ by would be part of the answer.",
+            f"the servers of the cluster have different versions: {listed}",
+            hint="Install one version on all of them: a difference would affect the result.",
         )
     require_synced(members)
 
@@ -423,7 +423,7 @@ def require_synced(members: Sequence[ClusterMember]) -> None:
         if why is not None:
             raise WorkError(
                 f"{node.name} of the {len(nodes)} nodes of the cluster cannot be measured: {why}",
-                hint="Look at its error log; contend starts and stops nothing there.",
+                hint="See its error log; contend does not start or stop servers there.",
             )
 
 
@@ -431,15 +431,15 @@ def require_rows(members: Sequence[ClusterMember], database: str) -> None:
     """Check that each backend has the rows of its last warehouse, and that each front reaches them;
     raises RequestError."""
     for backend in (member for member in members if member.role == BACKEND):
-        for asked in (backend, *(member for member in members if member.role == FRONT)):
-            with asked.server.connect() as connection:
+        for server in (backend, *(member for member in members if member.role == FRONT)):
+            with server.server.connect() as connection:
                 found = has_warehouse(connection, database, backend.owns or 0)
             if not found:
                 raise RequestError(
-                    f"{asked.name} does not find warehouse {backend.owns}, which {backend.name} is "
-                    f"to have, in {database}",
-                    hint="contend loads nothing into backends that are not its own, and makes no "
-                    "tables on their fronts: docs/guides/clusters.md says how to.",
+                    f"{server.name} has no warehouse {backend.owns} in {database}; it belongs to "
+                    f"{backend.name}",
+                    hint="Load the data yourself (docs/guides/clusters.md): contend loads nothing "
+                    "into your own backends and creates no tables on their fronts.",
                 )
 
 
@@ -500,7 +500,7 @@ class ClusterTestbed(BorrowedTestbed):
         return replace(
             entry,
             env={name: value for ready in every for name, value in ready.env.items()},
-            members=tuple(_asked(member, ready) for member, ready in both),
+            members=tuple(_measured_member(member, ready) for member, ready in both),
             observed=replace(
                 entry.observed,
                 members=tuple(
@@ -524,11 +524,11 @@ class ClusterTestbed(BorrowedTestbed):
         if any(front.variables().get("spider_internal_xa") == "OFF" for front in fronts):
             yield {"code": "not-atomic", "message": NOT_ATOMIC}
 
-    def death(self) -> ContendError | None:
-        deaths = [super().death, *(other.death for other in self._others)]
-        for member, death in zip(self._members, deaths, strict=True):
-            if (error := death()) is not None:
-                return WorkError(f"{member.name} has gone: {error.message}", hint=error.hint)
+    def exit_error(self) -> ContendError | None:
+        errors = [super().exit_error, *(other.exit_error for other in self._others)]
+        for member, exit_error in zip(self._members, errors, strict=True):
+            if (error := exit_error()) is not None:
+                return WorkError(f"{member.name} has ended: {error.message}", hint=error.hint)
         return None
 
     def leave(self) -> None:
@@ -539,7 +539,7 @@ class ClusterTestbed(BorrowedTestbed):
             stack.callback(super().leave)
 
 
-def _asked(member: ClusterMember, ready: Ready) -> AskedMember:
+def _measured_member(member: ClusterMember, ready: Ready) -> AskedMember:
     return AskedMember(
         member.name,
         ready.address,

@@ -203,10 +203,9 @@ def drop_files(folder: Path) -> None:
     left = sum(_dropped(path) for path in files_of(folder))
     if left:
         raise WorkError(
-            f"{format_size(left)} of {folder} stay in the page cache, so the server would not "
-            "start cold",
-            hint="A file system in memory (tmpfs) cannot be cold: put the cache of contend on a "
-            "disk with XDG_CACHE_HOME.",
+            f"the server cannot start cold: {format_size(left)} of {folder} stay in the page cache",
+            hint="If this is a filesystem in memory (tmpfs), put contend's cache on a disk with "
+            "XDG_CACHE_HOME.",
         )
 
 

@@ -89,9 +89,9 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
         return choose(with_engine(experiment, engine))
     except RequestError as error:
         raise RequestError(
-            f"this run was begun with the engine {engine} of contend-load, which cannot be had "
+            f"this run began with the engine {engine} of contend-load, which is not available "
             f"now: {error.message}",
-            hint="Go on where it can be had, or start a new run.",
+            hint="Resume on a host that has it, or start a new run.",
         ) from error
 
 
@@ -130,8 +130,8 @@ def calibrate_cells(
     except (ContendError, OSError) as error:
         listen(
             Notice(
-                f"this host is not calibrated ({error}), so no run is compared with what "
-                "contend-load itself can do; `contend calibrate` measures that"
+                f"this host is not calibrated ({error}), so no run is compared with the load "
+                "generator's own limit; `contend calibrate` measures it"
             )
         )
         return None
@@ -173,9 +173,9 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
         if cell.data.schema == SCRIPT_SCHEMA and not described["prepare"]:
             raise RequestError(
                 f"the script {cell.workload.parameters['script']} has no prepare, and the "
-                "experiment says nothing of its tables",
-                hint="Give the file a [data] table, such as rows = 10_000, for tables of "
-                "contend's, or the script a function prepare().",
+                "experiment defines no tables",
+                hint="Add a [data] table such as rows = 10_000 to the file for contend's own "
+                "tables, or a function prepare() to the script.",
             )
 
 
@@ -185,8 +185,8 @@ def prepare_tables(cell: CellSpec, data: DataSpec, address: Address, program: Pa
     Raises:
         LoadingFailed: it could not.
     """
-    told = {"kind": SCRIPT, **(data.prepare or {})}
-    plan = plan_of(cell.having(workload=told), address, seed=cell["load.seed"], watch_pid=None)
+    cell = cell.having(workload={"kind": SCRIPT, **(data.prepare or {})})
+    plan = plan_of(cell, address, seed=cell["load.seed"], watch_pid=None)
     try:
         ScriptProcess(program).prepare(plan)
     except LoadFailed as error:
@@ -220,11 +220,11 @@ def scripts_of(experiment: Experiment, program: Path) -> Scripts:
         if cell.workload.kind != SCRIPT:
             continue
         script = str(cell.workload.parameters["script"])
-        told = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
-        if blocking is None and told["os_threads"]:
+        description = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        if blocking is None and description["os_threads"]:
             blocking = script
         if is_file(script):
-            found.setdefault(script, told["files"])
+            found.setdefault(script, description["files"])
     named = (name for script, loaded in found.items() for name in (script, *loaded))
     return Scripts(tuple(map(Path, dict.fromkeys(named))), blocking)
 
@@ -260,8 +260,8 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
         path = Path(script["path"])
         if _digest(path) != script["sha256"]:
             raise RequestError(
-                f"{path} is not the script that this run began with",
-                hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run."
+                f"{path} has changed since this run began",
+                hint=f"Restore it from the copy in {FOLDER}/ of the run folder, or start a new run."
                 if script in began_with
                 else "Undo the edit, or start a new run.",
             )
@@ -269,8 +269,8 @@ def require_same_scripts(folder: RunFolder, now: Callable[[], Iterable[Path]]) -
     for path in now():
         if str(path) not in known:
             raise RequestError(
-                f"{path} is loaded now, and was not when this run began",
-                hint="Take it away, or start a new run.",
+                f"{path} was not loaded when this run began",
+                hint="Remove it, or start a new run.",
             )
 
 

@@ -59,8 +59,8 @@ class Conditions:
             with connection:
                 checked = check(connection, database, data.schema, fresh=when == "loaded")
         except (ContendError, pymysql.err.MySQLError) as error:
-            said = error.message if isinstance(error, ContendError) else str(error.args[-1])
-            self._listen(Notice(f"the conditions of {data.schema} were not checked: {said}"))
+            reason = error.message if isinstance(error, ContendError) else str(error.args[-1])
+            self._listen(Notice(f"the conditions of {data.schema} were not checked: {reason}"))
             return
         line: Look = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -76,8 +76,8 @@ class Conditions:
         for condition in broken:
             self._listen(
                 Notice(
-                    f"{data.schema}: condition {condition['name']} ({condition['says']}) is broken "
-                    f"by {condition['broken']:,} rows ({when})"
+                    f"{data.schema}: {condition['broken']:,} rows violate condition "
+                    f"{condition['name']} ({condition['says']}; {when})"
                 )
             )
 
@@ -86,9 +86,9 @@ class Conditions:
         broken, self._broken = self._broken, []
         if broken:
             raise DataInconsistent(
-                "the tables broke conditions of their schema, so what was asked of them was not "
-                "what the workload means",
-                hint="What was measured is stored. Which, and when: "
+                "the tables violated conditions of their schema, so the queries did not do the "
+                "work that the workload defines",
+                hint="All measurements are stored. For details, run "
                 f"`contend check {broken[0]} {self._file.parent}`.",
             )
 

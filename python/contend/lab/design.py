@@ -67,12 +67,12 @@ CONNECTIONS_MAX = 151
 """The default of a server's max_connections."""
 
 WRITES_BESIDE = (
-    "one level writes and another only reads: in slices what writing leaves behind may slow the "
-    'other by some percent (compare.by = "slices" takes that)'
+    "one level writes and another only reads: in slices, the after-effects of writing may slow the "
+    'other by some percent (compare.by = "slices" accepts that)'
 )
 """2 % in the measurement of docs/decisions/0038."""
 
-NOT_OURS = "contend starts no server for each level beside one that is not its own"
+NOT_OURS = "contend cannot start a server per level when you name your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +117,22 @@ def choose_design(
     compare, compared = experiment.compare, experiment.compared
     if compare.layout is not None and not own:
         raise RequestError(
-            f'compare.layout = "{compare.layout}" is of servers that contend starts, a process for '
-            "each level",
-            hint="Leave --server out to use private servers.",
+            f'compare.layout = "{compare.layout}" needs private servers, one process per level',
+            hint="Remove --server to use private servers.",
         )
     if compare.layout == "matched" and (lacks := why_not_matched()) is not None:
         raise RequestError(
-            f'compare.layout = "matched" cannot be had: this host lacks {lacks}',
-            hint="Provide it, or leave compare.layout out.",
+            f'compare.layout = "matched" is not possible: this host lacks {lacks}',
+            hint="Provide it, or remove compare.layout.",
         )
     if compared is None or compare.by == "runs":
         return Design("runs", own=own)
     specs = list(cell_specs(experiment))
     why = _of_load(compared) or next(filter(None, map(_of_cell, specs)), None)
     if why is None and blocking is not None:
-        why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
+        why = f"the script {blocking} needs its own threads, which cannot take turns"
     if why is None and _clients_differ(experiment):
-        why = "the levels want contend-load on other CPUs, and in slices one process asks them all"
+        why = "the levels place contend-load on different CPUs, but slices share one process"
     if why is None and compare.by is None and _one_writes(experiment):
         why = WRITES_BESIDE
     differs = differs_in(compared)
@@ -152,8 +151,8 @@ def choose_design(
         return Design("slices", servers=servers, own=own)
     if compare.by == "slices":
         raise RequestError(
-            f'compare.by = "slices" cannot be had: {why}',
-            hint='Leave compare.by out, or write "runs": one level after the other.',
+            f'compare.by = "slices" is not possible: {why}',
+            hint='Remove compare.by, or use "runs": one level after the other.',
         )
     return Design("runs", why, own=own)
 
@@ -180,7 +179,7 @@ def _one_writes(experiment: Experiment) -> bool:
 
 def _of_load(compared: Factor) -> str | None:
     of = {Differs.LOAD: "load", Differs.HOST: "host"}.get(differs_in(compared))
-    return of and f"{compared.path} is a matter of the {of}, which all levels share in slices"
+    return of and f"{compared.path} is a property of the {of}, which all levels share in slices"
 
 
 def differs_in(compared: Factor) -> Differs:
@@ -214,15 +213,15 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
     available = host.memory_available_bytes()
     if needed > available:
         return (
-            f"{servers} servers with their data take about {format_size(needed)} of memory, and "
-            f"{format_size(available)} are available"
+            f"{servers} servers with their data need about {format_size(needed)} of memory, but "
+            f"only {format_size(available)} is available"
         )
     needed = servers * max(map(_data_bytes, cells))
     free = free_bytes(disk)
     if needed > free:
         return (
-            f"{servers} copies of the data take about {format_size(needed)}, and "
-            f"{format_size(free)} are free on the disk"
+            f"{servers} copies of the data need about {format_size(needed)}, but only "
+            f"{format_size(free)} is free on the disk"
         )
     return None
 
@@ -323,13 +322,13 @@ def why_not_switched(experiment: Experiment) -> str | None:
     compared = experiment.compared
     assert compared is not None
     if not compared.path.startswith(OPTIONS):
-        return f"{compared.path} is no option that a running server could be switched by"
+        return f"a running server cannot be switched by {compared.path}"
     name = normal_name(compared.path.removeprefix(OPTIONS))
     if any(imported_name(cell.data.schema) is not None for cell in cell_specs(experiment)):
-        return "which caches the tables of a dump are in is not known before it is loaded"
+        return "the caches that the tables of a dump use are unknown before it is loaded"
     engines = {cell.data.engine for cell in cell_specs(experiment)}
     if any(_refill(engine, [name], ()) is None for engine in engines):
-        return f"{name} empties a cache that takes longer than a slice to fill again"
+        return f"{name} empties a cache that takes longer than a slice to refill"
     return None
 
 
@@ -358,9 +357,9 @@ def refuse_without_memory(experiment: Experiment) -> None:
     needed, available = members_bytes(most), host.memory_available_bytes()
     if needed > available:
         raise RequestError(
-            f"the {members_in(most.values)} servers of a level take about {format_size(needed)} of "
-            f"memory together, and {format_size(available)} are available",
-            hint="Take fewer of them, or smaller caches (server.options.innodb_buffer_pool_size).",
+            f"the {members_in(most.values)} servers of a level need about {format_size(needed)} of "
+            f"memory together, but only {format_size(available)} is available",
+            hint="Use fewer servers, or smaller caches (server.options.innodb_buffer_pool_size).",
         )
 
 

@@ -93,9 +93,9 @@ def require_time(experiment: Experiment, design: Design) -> None:
     needed_s = _least_s(experiment, design)
     if limit_s is not None and limit_s < needed_s:
         raise RequestError(
-            f"{format_duration(limit_s)} is too short: one look at every cell takes "
+            f"{format_duration(limit_s)} is too short: one repeat of every cell takes "
             f"{format_duration(needed_s)}",
-            hint="Give it more time, or fewer cells.",
+            hint="Allow more time, or measure fewer cells.",
         )
 
 
@@ -114,8 +114,8 @@ def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
 def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
     fit = max(1, int(limit_s / each_s))
     return (
-        f"{format_duration(limit_s)} has room for about {fit} of {repeats} repeats, and the answer "
-        f"may stay uncertain; {repeats} take {format_duration(repeats * each_s)} or more"
+        f"{format_duration(limit_s)} is enough for about {fit} of {repeats} repeats, so the result "
+        f"may be inconclusive; {repeats} take at least {format_duration(repeats * each_s)}"
     )
 
 
@@ -236,13 +236,13 @@ class Effort:
         takes = f"statements take up to {format_duration(slowest_s)}"
         if each_s > self.left_s:
             raise RequestError(
-                f"{format_duration(self.left_s)} is too short: {takes}, and one look at every cell "
-                f"takes {format_duration(each_s)}",
-                hint=f"Give it more time: {repeats} repeats take {format_duration(all_s)}.",
+                f"{format_duration(self.left_s)} is too short: {takes}, and one repeat of every "
+                f"cell takes {format_duration(each_s)}",
+                hint=f"Allow more time: {repeats} repeats take {format_duration(all_s)}.",
             )
         plan = f"{takes}, so each level is measured for {format_duration(slice_s)} at a time"
         if all_s <= self.left_s:
-            return f"{plan}; {repeats} repeats take {format_duration(all_s)} or more"
+            return f"{plan}; {repeats} repeats take at least {format_duration(all_s)}"
         return f"{plan}; {_too_few(self.left_s, repeats, each_s)}"
 
     def _rounds_of(self, context: CellKey) -> int:
@@ -311,9 +311,9 @@ class Effort:
     @property
     def matched(self) -> bool:
         """Whether the servers of the next repeat are laid out alike in memory."""
-        asked = self._experiment.compare.layout
-        if asked is not None:
-            return asked == "matched"
+        layout = self._experiment.compare.layout
+        if layout is not None:
+            return layout == "matched"
         # Matching is kept once it paid, although its effect then no longer shows.
         enough = self.observations.repeats >= PILOT_REPEATS
         if not self._matched and enough and why_not_matched() is None:
@@ -388,7 +388,7 @@ class Effort:
         done = self.observations.repeats
         pilot = done < PILOT_REPEATS
         self._blind = not self.observations.round_s and self.observations.slowest_s == 0
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
             "confidence": 1 - self._p_each,
@@ -396,7 +396,7 @@ class Effort:
         for_width: RepeatPlan | None = None
         if compare.width is not None and not pilot:
             components, costs = self.observations.components(), self._costs()
-            for_width = plan_for_width(components, costs, compare.width, **asked)
+            for_width = plan_for_width(components, costs, compare.width, **options)
         plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
@@ -408,7 +408,7 @@ class Effort:
             return
         elif pilot:
             self.blocks = 1 if self.is_long else blocks_at_first(self._experiment)
-            in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **asked)
+            in_time = plan_for_time(None, self._costs(self.blocks), self.left_s, **options)
             self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
             if self.rounds == 1:
                 self.blocks = 1
@@ -416,7 +416,7 @@ class Effort:
         else:
             # An unreachable width must not cause repeats that do not fit into the time.
             plan = plan_for_time(
-                self.observations.components(), self._costs(), self.left_s, **asked
+                self.observations.components(), self._costs(), self.left_s, **options
             )
         if isinstance(plan, TooShort):
             self.rounds, self.blocks = 1, 1

@@ -14,11 +14,11 @@ from contend.errors import ContendError
 from contend.experiment import Planned, cell_key
 from contend.lab.events import Listener, Notice
 from contend.lab.look_block import LookAtCause, now
-from contend.lab.measure import Mortal, death_behind
+from contend.lab.measure import ServerOwner, exit_behind
 from contend.store import LookRecord, RunFolder
 
 
-class Looker(Mortal, Protocol):
+class Looker(ServerOwner, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
@@ -43,19 +43,19 @@ def take_looks(
     """
     number = max((record.block for record in folder.looks()), default=0)
     found_any = False
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for look in looks:
         name = look.name
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
-            listen(Notice(f"{name}: a look at {len(block)} cells beside one another"))
+            listen(Notice(f"{name}: diagnostic pass over {len(block)} cells side by side"))
             for runs in runner.at_once(block):
                 records = _taken(look, number, runs, runner)
                 folder.add_looks(*records)
-                if (error := records[0].error) is not None and (name, error) not in told:
-                    told.add((name, error))
+                if (error := records[0].error) is not None and (name, error) not in reported:
+                    reported.add((name, error))
                     why = error.rstrip(".")
-                    listen(Notice(f"{name}: this look is lost: {why}. Every measured run is kept."))
+                    listen(Notice(f"{name}: diagnostic pass failed: {why}. All runs are kept."))
                 found_any |= records[0].error is None
     return found_any
 
@@ -68,11 +68,11 @@ def _taken(
     started_at = now()
     try:
         records = runner.look(runs, look, number)
-        if (death := runner.death()) is not None:
-            raise death
+        if (exit_error := runner.exit_error()) is not None:
+            raise exit_error
         return records
     except ContendError as error:
-        why = death_behind(runner, error) or error
+        why = exit_behind(runner, error) or error
         return [
             LookRecord(look.name, number, run.cell, started_at, now(), error=why.message)
             for run in runs

@@ -140,8 +140,8 @@ def _with_client(ready: Ready, placed: Placed | None) -> Ready:
         return ready
     got: dict[str, dict[str, str]] = {**ready.probes.get("placement", {}), "client": placed.seen}
     marks: list[RunWarning] = [
-        {"code": "placement-differs", "message": said}
-        for said in look.differences(placed.placement, placed.seen, "place.client")
+        {"code": "placement-differs", "message": difference}
+        for difference in look.differences(placed.placement, placed.seen, "place.client")
     ]
     probed: Probes = {**ready.probes, "placement": got}
     return replace(ready, probes=probed, warnings=(*ready.warnings, *marks))
@@ -230,15 +230,15 @@ def _record(
 
 
 def without_result(
-    planned: Planned, started_at: str, error: ContendError, death: ContendError | None
+    planned: Planned, started_at: str, error: ContendError, exit_error: ContendError | None
 ) -> RunRecord:
-    cause = death if death is not None else error
+    cause = exit_error if exit_error is not None else error
     return RunRecord(
         run=planned.run,
         block=planned.block,
         repeat=planned.repeat,
         cell=planned.cell,
-        status="failed" if death is None else "lost",
+        status="failed" if exit_error is None else "lost",
         started_at=started_at,
         ended_at=now(),
         error={
@@ -263,40 +263,40 @@ def _require_answers(done: Done) -> None:
         return
     if not errors:
         raise LoadFailed(
-            f"nothing was answered in the {format_duration(done['measured_s'])} that were measured",
-            hint="Make load.measure, or load.slice, longer than an answer takes.",
+            f"no query was answered in the measured {format_duration(done['measured_s'])}",
+            hint="Make load.measure or load.slice longer than a query takes.",
         )
     first = errors[0]
     raise LoadFailed(
-        f"not one query was answered; the server says: {first['message']}",
+        f"no query was answered; the server reports: {first['message']}",
         code=first["code"],
         sqlstate=first["sqlstate"],
         statement=first["statement"],
     )
 
 
-DEATH_S = 2.0
+EXIT_S = 2.0
 """Time in which a dying server may still exist after its connections broke: they go first."""
 
 
-class Mortal(Protocol):
+class ServerOwner(Protocol):
     """An owner of servers."""
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         """How a server ended, if one did without a request; reported once."""
         ...
 
 
-def death_behind(runner: Mortal, error: ContendError) -> ContendError | None:
+def exit_behind(runner: ServerOwner, error: ContendError) -> ContendError | None:
     """How the server ended, if that caused an error. Code that noticed its end first may have
     reported it already."""
     if isinstance(error, ServerDied):
         return error
-    death, limit_s = runner.death(), time.monotonic() + DEATH_S
-    while death is None and _is_broken(error) and time.monotonic() < limit_s:
+    exit_error, limit_s = runner.exit_error(), time.monotonic() + EXIT_S
+    while exit_error is None and _is_broken(error) and time.monotonic() < limit_s:
         time.sleep(0.02)
-        death = runner.death()
-    return death
+        exit_error = runner.exit_error()
+    return exit_error
 
 
 def _is_broken(error: ContendError) -> bool:

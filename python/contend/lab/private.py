@@ -51,8 +51,8 @@ OF_INNODB = frozenset({".ibd"})
 """Files that a server keeps in memory of its own."""
 
 ONE_NODE = (
-    "this host has one NUMA node with memory, where all of a server's lies whatever its policy: "
-    "what was measured is the CPUs that it was given"
+    "only one NUMA node of this host has memory, so a memory policy has no effect: the measured "
+    "difference is that of the server's CPUs"
 )
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
@@ -138,7 +138,7 @@ class PrivateTestbed(Testbed):
         self._differing: dict[frozenset[tuple[str, Level]], Differing] = {}
         self._caches = Caches()
         self._variables: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._recorded: set[str] = set()
         self._started: CellSpec | None = None
         self._launch = Launch()
         self._warming: Warming | None = None
@@ -196,7 +196,7 @@ class PrivateTestbed(Testbed):
     def execute(self, statement: str) -> float:
         return run_statement(self._server.connect, self.database, statement)
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         if self._program is None:
             return None
         try:
@@ -208,8 +208,8 @@ class PrivateTestbed(Testbed):
             return None  # It is stopped because contend ended it, or has not started it yet.
         return None
 
-    def place_threads(self, asked: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
-        return self._server.place_threads(asked)
+    def place_threads(self, placements: Mapping[str, Placement]) -> Mapping[str, Mapping[str, str]]:
+        return self._server.place_threads(placements)
 
     def lock_files(self) -> str:
         self.unlock_files()
@@ -255,10 +255,10 @@ class PrivateTestbed(Testbed):
             if launch.from_disk:
                 drop_files(member.server.data_folder)
         assert self._program is not None
-        asked = launch.options_of(self._program.identity["kind"])
-        options = {**engine_options(cell.data.engine), **asked}
+        requested = launch.options_of(self._program.identity["kind"])
+        options = {**engine_options(cell.data.engine), **requested}
         truncated = self._deployment.start(options, cell.data, self._lines_between(launch))
-        self._variables = self._all_variables(cell, asked)
+        self._variables = self._all_variables(cell, requested)
         self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
 
@@ -441,19 +441,19 @@ class PrivateTestbed(Testbed):
             yield {"code": "option-truncated", "message": str(changed)}
         if self._launch.placement.memory not in (None, "default") and len(layout().memory) == 1:
             yield {"code": "one-node", "message": ONE_NODE}
-        for said in self._server.misplaced:
-            yield {"code": "placement-differs", "message": said}
+        for message in self._server.misplaced:
+            yield {"code": "placement-differs", "message": message}
         if (half := self._deployment.unsafe()) is not None:
             yield {"code": "not-atomic", "message": half}
 
-    def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
+    def _all_variables(self, cell: CellSpec, requested: Mapping[str, Level]) -> dict[str, str]:
         """Every variable of a server compared with others; none if an earlier run recorded it."""
         program = self._program
         assert program is not None
-        state = f"{program.identity} {sorted(asked.items())}"
-        if cell["server.use"] is None or state in self._told:
+        state = f"{program.identity} {sorted(requested.items())}"
+        if cell["server.use"] is None or state in self._recorded:
             return {}
-        self._told.add(state)
+        self._recorded.add(state)
         return self.variables()
 
     def _about_data(self, cell: CellSpec) -> DatasetRecord:

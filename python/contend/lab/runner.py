@@ -122,16 +122,16 @@ class Runner:
             limit_s=min(self._effort.left_s, TIMED_S_MAX),
         )
         self._come_back(cells)
-        if (said := self._effort.learn(runs[0].cell, times)) is not None:
-            self._listen(Notice(said))
+        if (notice := self._effort.learn(runs[0].cell, times)) is not None:
+            self._listen(Notice(notice))
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
-        what = (runs, cells, readies, self._load, self._listen, self._calibration)
+        arguments = (runs, cells, readies, self._load, self._listen, self._calibration)
         slices = self._slices(runs, cells)
         if slices is None:
-            return measure(*what)
-        records = measure(*what, slices=slices, enter=self._entering(cells))
+            return measure(*arguments)
+        records = measure(*arguments, slices=slices, enter=self._entering(cells))
         self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
@@ -181,10 +181,10 @@ class Runner:
     def _is_switched(self) -> bool:
         return self._effort.in_slices and len(self._testbeds) == 1
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         """How a server ended, if one did without a request."""
-        deaths = [testbed.death() for testbed in self._testbeds]
-        return next((death for death in deaths if death is not None), None)
+        errors = [testbed.exit_error() for testbed in self._testbeds]
+        return next((exit_error for exit_error in errors if exit_error is not None), None)
 
     def _look_at_drift(self, cells: Sequence[CellSpec], records: Sequence[RunRecord]) -> None:
         """Continue with tables that were written to, until too many rows of one level changed; then

@@ -155,13 +155,13 @@ def begin(
         and not _leaves_server(experiment)
         and not equipment.confirm(_question(experiment))
     ):
-        why = "nobody agreed (--yes) to switch the server several times a second"
+        why = "switching the server several times per second needs your consent (--yes)"
         design = replace(design, by="runs", why=why)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
-    if (told := prepared_with(experiment)) is not None:
-        listen(Notice(f"the script's prepare makes the tables of all runs with {told}"))
+    if (values := prepared_with(experiment)) is not None:
+        listen(Notice(f"the script's prepare creates the tables of all runs with {values}"))
     if (short := short_of_repeats(experiment, design)) is not None:
         listen(Notice(short))
     equipment.check(experiment)
@@ -171,7 +171,7 @@ def begin(
     facts = _facts(equipment, scripts().files, engine, design)
     if about_why is not None:
         facts["why"] = about_why
-    if (words := found_in_words(facts.get("doctor", []))) is not None:
+    if (words := doctor_summary(facts.get("doctor", []))) is not None:
         listen(Notice(words))
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
         facts["sessions"] = sessions.facts(listen)
@@ -197,7 +197,7 @@ def begin(
 def _question(experiment: Experiment) -> str:
     compared = experiment.compared
     assert compared is not None
-    return f"Switch {compared.path} on that server back and forth, several times a second?"
+    return f"Switch {compared.path} on that server back and forth, several times per second?"
 
 
 def _leaves_server(experiment: Experiment) -> bool:
@@ -241,7 +241,7 @@ def resume(
             not is_open(stored) and len(folder.ended()) == len(folder.meta().planned)
         )
         if is_over and not looks:
-            listen(Notice(f"{path} is complete already: nothing is left to run"))
+            listen(Notice(f"{path} is complete; no runs are left"))
             return
         files = functools.cache(lambda: equipment.scripts(stored).files)
         require_same_scripts(folder, files)
@@ -254,8 +254,8 @@ def resume(
         looked = _conduct(stored, folder, design, equipment, listen, looks)
         if is_over and not looked:
             raise WorkError(
-                f"no look found anything; what was measured in {path} is as it was",
-                hint=f"`contend show {path}` says why.",
+                f"every diagnostic pass failed; the measurements in {path} are unchanged",
+                hint=f"For the reasons, run `contend show {path}`.",
             )
 
 
@@ -268,9 +268,9 @@ def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None
     if data.schema == SCRIPT_SCHEMA or facts.get("content_version") == CONTENT_VERSION:
         return
     raise RequestError(
-        f"{path} was begun with other tables than this contend makes: their columns, options or "
-        "rows have changed since",
-        hint="What was measured can still be shown; start a new run for the rest.",
+        f"{path} began with different tables: this version of contend has changed their columns, "
+        "options or rows",
+        hint="Start a new run for the rest; the stored measurements can still be shown.",
     )
 
 
@@ -366,8 +366,8 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
         now: Mapping[str, object] = servers.get(kind) or {}
         if now.get("version") != before.get("version"):
             raise RequestError(
-                f"{folder.path} was begun with {kind} {before.get('version')}, "
-                f"the server now is {kind} {now.get('version')}",
+                f"{folder.path} began with {kind} {before.get('version')}, "
+                f"but the server is now {kind} {now.get('version')}",
                 hint="Name the same server with --server, or start a new run.",
             )
 
@@ -383,7 +383,7 @@ def _same_engine(
     if engine and folder.ended():
         listen(
             Notice(
-                f"{folder.path} does not say which engine its runs had; the runs to come use "
+                f"{folder.path} does not record the engine of its runs; the remaining runs use "
                 f"{engine['engine']}"
             )
         )
@@ -410,7 +410,7 @@ def _facts(
     return facts
 
 
-def found_in_words(found: Sequence[CheckRecord]) -> str | None:
+def doctor_summary(found: Sequence[CheckRecord]) -> str | None:
     """Problems found by doctor, for a line before a run; None if there are none."""
     by_severity = {
         severity: ", ".join(
@@ -421,7 +421,7 @@ def found_in_words(found: Sequence[CheckRecord]) -> str | None:
     known = [f"{severity}: {names}" for severity, names in by_severity.items() if names]
     if not known:
         return None
-    return f"doctor found on this host {'; '.join(known)} (`contend doctor` says what they cost)"
+    return f"doctor reports {'; '.join(known)} (for costs and fixes, run `contend doctor`)"
 
 
 def kept(experiment: Experiment, passwords: Collection[str]) -> dict[str, Any]:
@@ -450,8 +450,8 @@ def refuse_passwords(
     )
     if place is not None:
         raise RequestError(
-            f"{place} has the password of the login in it, and a run folder keeps what is asked",
-            hint="Take the password out of there, or log in with another one.",
+            f"{place} contains the login password and would be stored in the run folder",
+            hint="Remove the password from it, or log in with a different one.",
         )
 
 
@@ -469,7 +469,7 @@ def _in_files(paths: Iterable[Path], secrets: Collection[str]) -> str | None:
 
 
 def require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None, passwords: Collection[str]
+    folder: RunFolder, stored: Experiment, requested: Experiment | None, passwords: Collection[str]
 ) -> None:
     """Refuse to continue with a different experiment than the original one.
 
@@ -484,14 +484,13 @@ def require_same_experiment(
     if file.exists() and read_file(file).decode("utf-8", "replace") != stored.source:
         raise RequestError(
             f"{file} was edited since this run began",
-            hint="A run keeps the experiment it began with: undo the edit, or start a new run "
-            "with the edited file.",
+            hint="Undo the edit, or start a new run with the edited file.",
         )
-    if given is not None and kept(given, passwords) != kept(stored, passwords):
+    if requested is not None and kept(requested, passwords) != kept(stored, passwords):
         raise RequestError(
-            f"{folder.path} is not a run of this experiment as it is now",
-            hint=f"`contend run --resume {folder.path}` continues it as it began; "
-            "leave --resume out to start a new run.",
+            f"{folder.path} is a run of a different experiment",
+            hint=f"To continue it unchanged, use `contend run --resume {folder.path}`. "
+            "To start a new run, remove --resume.",
         )
     _require_same_asked(folder, stored)
 
@@ -499,15 +498,15 @@ def require_same_experiment(
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:
     """Check that each cell makes the same requests as in its runs so far."""
     for run, cell, plan in folder.asked():
-        asked = _as_json(plan["workload"])
+        before = _as_json(plan["workload"])
         again = plan_of(cell_spec(stored, cell), Address(), seed=0, watch_pid=None)
         now = _as_json(again["workload"])
         # For the tables, the existing ones are decisive.
-        for name in sorted(asked.keys() - SUPPLIED):
-            if asked[name] != now.get(name):
+        for name in sorted(before.keys() - SUPPLIED):
+            if before[name] != now.get(name):
                 raise RequestError(
-                    f"run {run} of {folder.path} asked workload.{name} = {shown(asked[name])}, "
-                    f"and {shown(now.get(name))} would be asked now",
+                    f"run {run} of {folder.path} used workload.{name} = {shown(before[name])}, "
+                    f"but it is now {shown(now.get(name))}",
                     hint="Start a new run.",
                 )
 

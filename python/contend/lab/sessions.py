@@ -38,10 +38,10 @@ def default_history() -> Path:
     return default_state() / "sessions.jsonl"
 
 
-def append(path: Path, key: Key, said: EarlierSession) -> None:
+def append(path: Path, key: Key, results: EarlierSession) -> None:
     """Append the results of a session; raises OSError, and then no part of it counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    line = json.dumps({"format": FORMAT, "key": key, "said": said}, allow_nan=False)
+    line = json.dumps({"format": FORMAT, "key": key, "said": results}, allow_nan=False)
     with locked(path, on_wait=lambda: None) as file:
         append_line(file, line)
         os.fsync(file)
@@ -55,36 +55,36 @@ def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        listen(Notice(f"what earlier sessions said is not known: {path}: {error.strerror}"))
+        listen(Notice(f"earlier sessions cannot be read: {path}: {error.strerror}"))
         return []
     found, left_out = [], 0
     for line in lines:
         try:
             one = json.loads(line)
             if one["format"] != FORMAT or not _is_whole(one["said"]):
-                raise ValueError("it is not one of these")
+                raise ValueError("unexpected form")
             if one["key"] == key:
                 found.append(one["said"])
         except (ValueError, KeyError, TypeError):
             left_out += 1
     if left_out:
-        lines_are = "line is" if left_out == 1 else "lines are"
+        unit = "line" if left_out == 1 else "lines"
         listen(
             Notice(
-                f"{left_out} {lines_are} left out of {path}: damaged, or written by another "
-                "version of contend"
+                f"skipped {left_out} {unit} of {path}: damaged, or written by a different version "
+                "of contend"
             )
         )
     return found
 
 
-def _is_whole(said: Any) -> bool:
+def _is_whole(results: Any) -> bool:
     numbers = ("log_ratio", "se", "df")
-    return isinstance(said["ended_at"], str) and all(
+    return isinstance(results["ended_at"], str) and all(
         isinstance(one["metric"], str)
         and isinstance(one["level"], bool | int | float | str)
         and all(isinstance(one[name], int | float) for name in numbers)
-        for one in said["wholes"]
+        for one in results["wholes"]
     )
 
 
@@ -108,14 +108,14 @@ class SessionSeries:
 
     def note(self, experiment: Experiment, folder: RunFolder, listen: Listener) -> None:
         """Keep the results of a finished run. A failure to keep them does not affect the run."""
-        said = said_by(experiment, folder)
-        if said is None:
+        results = results_of(experiment, folder)
+        if results is None:
             return
         try:
-            append(self.path, self.key, said)
+            append(self.path, self.key, results)
         except OSError as error:
             why = error.strerror or error
-            listen(Notice(f"later sessions will not know of this one: {self.path}: {why}"))
+            listen(Notice(f"this session was not added to the history: {self.path}: {why}"))
 
 
 def sessions_of(
@@ -156,7 +156,7 @@ def key_of(experiment: Experiment, facts: SessionFacts) -> dict[str, Any]:
     }
 
 
-def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
+def results_of(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
     """The results of a run per level, by the deciding metric; None if no level has two repeats."""
     records = folder.records(intervals=False)
     observations = Observations(experiment)

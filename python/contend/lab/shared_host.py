@@ -90,9 +90,8 @@ class SharedHost:
                 refuse_untouched(cell.values)
             if self._elsewhere:
                 raise RequestError(
-                    "the experiment has settings of the host, and the server is on another one, "
-                    "which contend does not change",
-                    hint="Leave the table [host] out, or run contend there.",
+                    "the experiment changes the host, but the server is on a different host",
+                    hint="Remove the table [host], or run contend on the server's host.",
                 )
             if launch.drop_page_cache:
                 requests[HostRequest("host.page_cache", _DROP, "")] = None
@@ -154,14 +153,14 @@ class SharedHost:
         self._end_neighbour()
         if self._journal is None:
             return
-        told: list[str] = []
+        reverted: list[str] = []
         try:
-            put_back(self._journal, Host(), tell=told.append)
+            put_back(self._journal, Host(), tell=reverted.append)
         finally:
             self._journal.close()
             self._journal = None
-            if told:
-                self._listen(Notice(f"put back on {this_host()}: {', '.join(told)}"))
+            if reverted:
+                self._listen(Notice(f"reverted on {this_host()}: {', '.join(reverted)}"))
 
     def _end_neighbour(self) -> None:
         if self._neighbour is not None:
@@ -183,10 +182,8 @@ class SharedHost:
                 refused, files = error, [each for each in files if each != file]
                 continue
             if now != request.value:
-                said = (
-                    f"{request.path} = {request.value} was asked for, and the kernel made it {now}"
-                )
-                self._rounded[request.path] = {"code": "host-rounded", "message": said}
+                message = f"{request.path}: requested {request.value}, but the kernel set {now}"
+                self._rounded[request.path] = {"code": "host-rounded", "message": message}
         if refused is not None and not files:
             raise refused
 
@@ -198,8 +195,8 @@ class SharedHost:
                 put_back(self._journal, Host(), tell=self._tell)
         return self._journal
 
-    def _tell(self, words: str) -> None:
-        self._listen(Notice(f"put back after an earlier command: {words}"))
+    def _tell(self, change: str) -> None:
+        self._listen(Notice(f"reverted after an earlier command: {change}"))
 
     def _pattern(self, request: HostRequest) -> str:
         pattern = request.files.partition("?")[0]
@@ -220,8 +217,8 @@ class SharedHost:
         device = None if mount is None else block_device(tree, mount)
         if device is None:
             raise RequestError(
-                f"{request.path}: no disk can be seen below {self._disk}, where the data lie",
-                hint="In a container, or on a file system in memory, there is none to be set.",
+                f"{request.path}: no disk is visible below {self._disk}, the folder of the data",
+                hint="Remove the setting in a container or on a filesystem in memory.",
             )
         return device
 
@@ -234,8 +231,8 @@ class SharedHost:
             if files[request.path] == 0 or not (request.optional or self._files(request)):
                 raise HostRefused(
                     f"{request.path}: this host has no /{self._pattern(request)}",
-                    hint="A virtual machine has no frequencies or idle states of its own, and a "
-                    "kernel may be built without the setting. Leave it out here.",
+                    hint="Remove the setting here: a virtual machine has no frequencies or idle "
+                    "states, and a kernel may be built without it.",
                 )
 
 
@@ -318,16 +315,16 @@ class HostWatch:
         assert state is not None
         low, high = FAR_SCATTERS
         expect = (
-            f"the same answer takes {low} to {high} times as long as with near ones, or is wider"
+            f"a run takes {low} to {high} times as long, or its intervals are wider"
             if is_open
-            else "intervals are two to three times as wide as with near ones"
+            else "intervals are two to three times as wide"
         )
-        waits = "" if self._patience_s else "; compare.wait_for_calm has a run wait for them"
+        waits = "" if self._patience_s else "; compare.wait_for_calm makes a run wait for those"
         self._listen(
             Notice(
-                "the CPUs of this host are far apart now (a line of cache goes over and comes "
-                f"back in {distance_ns([state]):.0f} ns). As measured on other hosts, "
-                f"where a server shares locks, {expect}{waits}"
+                "the CPUs of this host are far apart now (cache-line round trip "
+                f"{distance_ns([state]):.0f} ns). In measurements on other hosts, where servers "
+                f"share locks, {expect} than with near CPUs{waits}"
             )
         )
 
@@ -338,7 +335,7 @@ class HostWatch:
         if self._patience_s <= 0 or not self._is_far(self._look()):
             return 0.0
         left = format_duration(self._patience_s)
-        self._listen(Notice(f"waiting for the CPUs to be near one another, at most {left}"))
+        self._listen(Notice(f"waiting up to {left} until the CPUs are near each other"))
         near = 0
         while near < CALM_LOOKS and self._clock() < begun_s + self._patience_s:
             self._sleep(LOOK_EVERY_S)
@@ -347,7 +344,7 @@ class HostWatch:
         self._patience_s -= waited_s
         if near < CALM_LOOKS:
             self._listen(
-                Notice("the CPUs stayed far apart; the run goes on anyway, and the report says so")
+                Notice("the CPUs stayed far apart; the run continues, and the report mentions it")
             )
         return waited_s
 
@@ -406,7 +403,7 @@ def _marks(state: HostState) -> list[RunWarning]:
     return [
         {
             "code": "cpus-moved",
-            "message": "the host moved its CPUs while this was measured: a line of cache went over "
-            f"and came back in {before:.0f} ns before, and in {after:.0f} ns after",
+            "message": "the host moved its CPUs during the measurement: the cache-line round trip "
+            f"took {before:.0f} ns before and {after:.0f} ns after",
         }
     ]

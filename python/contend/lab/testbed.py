@@ -142,7 +142,7 @@ class Testbed(Target):
     def ready(self, cell: CellSpec) -> Ready: ...
 
     @abstractmethod
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         """How the server ended, if it did without a request; reported once."""
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Testbed(Target):
         if self._shared is not None:
             self._shared.bring(launch)
         again = {setting.path for setting in due}
-        self._notes = {path: said for path, said in self._notes.items() if path not in again}
+        self._notes = {path: message for path, message in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
             self.renew(cell, launch)
@@ -377,8 +377,7 @@ class Testbed(Target):
         if failed and (self._strict or not self.own):
             raise failed[0]
         for error in failed:
-            text = f"{error.message}, so the copy of the data is thrown away"
-            self._listen(Notice(text))
+            self._listen(Notice(f"{error.message}, so the copy of the data is discarded"))
         return not failed and all(undo.action is not None for undo in due)
 
     def _undone(self, undo: _Undo) -> ContendError | None:
@@ -390,7 +389,7 @@ class Testbed(Target):
         except ContendError as error:
             failed = WorkError(
                 f"{undo.setting.path} could not be undone: {error.message}",
-                hint=None if self.own else "`contend restore` tries it again.",
+                hint=None if self.own else "To try again, run `contend restore`.",
             )
             failed.__cause__ = error
             return failed

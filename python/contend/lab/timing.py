@@ -49,8 +49,8 @@ def event_times(
         limit_s: for each arm and kind.
     """
 
-    def ask(asked: Sequence[ArmSpec], rounds: int = 1) -> list[dict[str, float]]:
-        plan = plan_in_slices(asked, Slicing(limit_s, 0.0, rounds), seed=seed)
+    def ask(arms: Sequence[ArmSpec], rounds: int = 1) -> list[dict[str, float]]:
+        plan = plan_in_slices(arms, Slicing(limit_s, 0.0, rounds), seed=seed)
         try:
             whole = load.run(plan, env=env, on_event=lambda _event: None)
         except LoadFailed:
@@ -58,10 +58,10 @@ def event_times(
             return []
         return [times_of(arm["done"]) for arm in whole["arms"]]
 
-    def time(asked: Sequence[ArmSpec]) -> list[dict[str, float]]:
-        found = ask(asked)
+    def time(arms: Sequence[ArmSpec]) -> list[dict[str, float]]:
+        found = ask(arms)
         if found and max(_slowest(found).values(), default=0.0) <= AGAIN_S:
-            return ask(asked, TIMES_AGAIN) or found
+            return ask(arms, TIMES_AGAIN) or found
         return found
 
     once = [replace(arm, cell=_once(arm.cell)) for arm in arms]
@@ -71,8 +71,8 @@ def event_times(
         # A mix may have statements that occur once in a thousand times.
         for kind in slowest:
             have = [arm for arm, times in zip(once, found, strict=True) if kind in times]
-            asked = [replace(arm, cell=_only(arm.cell, kind)) for arm in have]
-            slowest[kind] = _slowest(time(asked)).get(kind, slowest[kind])
+            alone = [replace(arm, cell=_only(arm.cell, kind)) for arm in have]
+            slowest[kind] = _slowest(time(alone)).get(kind, slowest[kind])
     return slowest
 
 

@@ -95,7 +95,7 @@ def _try(
     listen: Listener,
 ) -> None:
     starts = "1 start" if len(wanted) == 1 else f"{len(wanted)} different starts"
-    listen(Notice(f"trying {starts} of the server on an empty folder"))
+    listen(Notice(f"testing {starts} of the server on an empty folder"))
     has_statements = any(cell[path] for cell in wanted.values() for path in _STATEMENTS)
 
     def make_tables(cell: CellSpec, address: Address) -> None:
@@ -119,7 +119,7 @@ def _try(
                     raise
                 raise RequestError(
                     f"{error.message}, on an empty copy of the tables",
-                    hint="Nothing was loaded yet. Correct the statement, or its undo.",
+                    hint="Correct the statement, or its undo. No data was loaded.",
                 ) from error
             file.parent.mkdir(parents=True, exist_ok=True)
             changed = [one["message"] for one in marks if one["code"] == "option-truncated"]
@@ -132,7 +132,7 @@ def _refuse_changed(changed: Sequence[str]) -> None:
     if changed:
         raise RequestError(
             f"the server changes {', '.join(changed)}",
-            hint="Name values that it takes as they are.",
+            hint="Use values that it accepts unchanged.",
         )
 
 
@@ -175,9 +175,9 @@ def _refuse_same(experiment: Experiment, one: Start, other: Start) -> None:
         str(cell[path]) if name == path else as_text(cell["server.options"][name]) for cell in cells
     ]
     raise RequestError(
-        f"{'the sets' if name == path else f'{name} ='} {' and '.join(levels)} are the same to "
+        f"{'the sets' if name == path else f'{name} ='} {' and '.join(levels)} are equal on "
         f"{kind} {one[1]['version']}: with both {', '.join(alike) or 'no option differs'}",
-        hint="Name values that it tells apart; one of these may be its default.",
+        hint="Use values that differ in effect; one of these may be the default.",
     )
 
 
@@ -212,11 +212,11 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
             # Its tables come from the script, whose prepare may take hours, or from a dump.
             cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
         if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
-            starts.setdefault(_asked(cell), cell)
+            starts.setdefault(_start_key(cell), cell)
     return iter(starts.values())
 
 
-def _asked(cell: CellSpec) -> str:
+def _start_key(cell: CellSpec) -> str:
     """The properties in which starts differ."""
     data, tables = cell.data, []
     if any(cell[path] for path in _STATEMENTS):
@@ -227,7 +227,7 @@ def _asked(cell: CellSpec) -> str:
 def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
     # 3: the file has the values that the server changed, and all of its variables.
-    return hashlib.sha256(f"3 {identity} {_asked(cell)}".encode()).hexdigest()
+    return hashlib.sha256(f"3 {identity} {_start_key(cell)}".encode()).hexdigest()
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
@@ -270,8 +270,8 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
                 continue
             if exact and not is_taken:
                 raise RequestError(
-                    f"{server.dsn} changes {name} = {as_text(value)}: it does not take that value",
-                    hint="Name values that it takes as they are.",
+                    f"{server.dsn} does not accept {name} = {as_text(value)} unchanged",
+                    hint="Use values that it accepts unchanged.",
                 )
     if fixed:
         raise needs_restart(server.dsn, fixed, there, compared=_compared(experiment))

@@ -35,7 +35,7 @@ from contend.findings import study_of
 from contend.lab.design import Design
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, RunBegan, RunEnded
-from contend.lab.measure import death_behind, now, without_result
+from contend.lab.measure import exit_behind, now, without_result
 from contend.lab.runner import Runner
 from contend.lab.shared_host import HostWatch
 from contend.metrics import metric_of
@@ -143,7 +143,7 @@ class Schedule:
     def _why_over(self, run: Planned | None) -> str | None:
         """Why no further repeat is begun; `run` is its first, if it is planned already."""
         if not is_open(self._experiment):
-            return "every planned run was made" if run is None else None
+            return "all planned runs are done" if run is None else None
         if not self._ended:
             # An earlier check showed that the time suffices for one look.
             return None
@@ -309,8 +309,8 @@ def _attempt(
     started_at = now()
     ready = False
 
-    def without(error: ContendError, death: ContendError | None) -> list[RunRecord]:
-        return [without_result(run, started_at, error, death) for run in runs]
+    def without(error: ContendError, exit_error: ContendError | None) -> list[RunRecord]:
+        return [without_result(run, started_at, error, exit_error) for run in runs]
 
     try:
         watch.begin_repeat(runs[0].repeat)
@@ -321,25 +321,25 @@ def _attempt(
         watch.before()
         records = watch.after(runner.measure(runs, readies))
         # If one of several servers ended, the figure does not cover all of them.
-        if (death := runner.death()) is not None:
-            return without(death, death)
+        if (exit_error := runner.exit_error()) is not None:
+            return without(exit_error, exit_error)
         return records
     except NO_DATA:
         raise
     except RequestError as error:
         if not ready and (first or not measured):
             raise
-        return without(error, death_behind(runner, error))
+        return without(error, exit_behind(runner, error))
     except WorkError as error:
         if not (ready or measured):
             raise
-        return without(error, death_behind(runner, error))
+        return without(error, exit_behind(runner, error))
 
 
 def _too_many(records: list[RunRecord], folder: RunFolder) -> WorkError:
     last = records[-1].error or {}
     return WorkError(
         f"{len(records)} runs in a row gave no result; the last: {last.get('message')}",
-        hint=last.get("hint") or f"Every run's error is in {folder.path}: `contend show` it.",
+        hint=last.get("hint") or f"For every run's error, use `contend show {folder.path}`.",
         detail=last.get("detail"),
     )

@@ -48,8 +48,8 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
     lines, code, tail = _answer([str(program), "engine", "-"], plan)
     if code == 2 and tail:
         raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
-    said = _last(lines, code, tail, "engine")
-    return ClientEngine(name=str(said["engine"]), refused=said.get("refused"))
+    answer = _last(lines, code, tail, "engine")
+    return ClientEngine(name=str(answer["engine"]), refused=answer.get("refused"))
 
 
 def cpus_together(program: Path) -> float:
@@ -59,8 +59,8 @@ def cpus_together(program: Path) -> float:
     Raises:
         LoadFailed: contend-load could not measure it.
     """
-    said = _last(*_answer([str(program), "cpus"]), "cpus")
-    return float(said["together"] / said["alone"])
+    answer = _last(*_answer([str(program), "cpus"]), "cpus")
+    return float(answer["together"] / answer["alone"])
 
 
 def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
@@ -71,8 +71,8 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
         LoadFailed: contend-load could not measure it.
     """
     argv = [str(program), "cpus", "--state", *(["--memory"] if memory else [])]
-    said = _last(*_answer(argv), "cpu_state")
-    return cast(CpuState, {name: said[name] for name in CpuState.__annotations__})
+    answer = _last(*_answer(argv), "cpu_state")
+    return cast(CpuState, {name: answer[name] for name in CpuState.__annotations__})
 
 
 def memory_nodes(program: Path) -> NodeMatrix:
@@ -82,8 +82,8 @@ def memory_nodes(program: Path) -> NodeMatrix:
     Raises:
         LoadFailed: contend-load could not measure it.
     """
-    said = _last(*_answer([str(program), "cpus", "--nodes"]), "memory_nodes")
-    return cast(NodeMatrix, {name: said[name] for name in NodeMatrix.__annotations__})
+    answer = _last(*_answer([str(program), "cpus", "--nodes"]), "memory_nodes")
+    return cast(NodeMatrix, {name: answer[name] for name in NodeMatrix.__annotations__})
 
 
 class ScriptProcess:
@@ -142,14 +142,14 @@ def _last(lines: list[bytes], code: int, tail: str, done: str) -> dict[str, Any]
     return judge(json.loads(lines[-1]) if lines else None, code, tail, done=done)
 
 
-def _require_accepted(what: str, code: int, tail: str) -> None:
+def _require_accepted(input: str, code: int, tail: str) -> None:
     """Raise the refusal of contend-load, with its own text."""
     if code == 0:
         return
     lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
     if code == 2 and lines:
         raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
-    raise RequestError(f"the {what} could not be read (exit code {code})", detail=tail or None)
+    raise RequestError(f"the {input} could not be read (exit code {code})", detail=tail or None)
 
 
 OnProgress = Callable[[str, int, int], None]
@@ -236,11 +236,11 @@ def fill_arguments(
         "--progress": "json",
     }
     # With `=` a value may begin with a dash.
-    given = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
-    given += _guarded(address.guarded or {})
-    told = {name: value for name, value in data.own.items() if value is not None}
-    own = [f"--with={name}={json.dumps(value)}" for name, value in told.items()]
-    return ["--create-database", *given, *own]
+    arguments = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
+    arguments += _guarded(address.guarded or {})
+    parameters = {name: value for name, value in data.own.items() if value is not None}
+    own = [f"--with={name}={json.dumps(value)}" for name, value in parameters.items()]
+    return ["--create-database", *arguments, *own]
 
 
 def _guarded(server: Server) -> list[str]:

@@ -76,17 +76,17 @@ def this_program(path: Path) -> ClientProgram:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=30
         ).stdout
     except (subprocess.SubprocessError, OSError) as error:
         raise LoadFailed(f"{path} does not print its version: {error}") from None
-    return ClientProgram(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
+    return ClientProgram(version=output.split()[-1] if output.split() else "unknown", sha256=digest)
 
 
 FORMAT = 2
 
-_MEND = "`contend calibrate` measures anew and replaces it."
+_FIX = "To measure again and replace it, run `contend calibrate`."
 
 
 class DamagedCalibration(WorkError):
@@ -116,11 +116,11 @@ def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
     except FileNotFoundError:
         return Calibration(host, program)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise DamagedCalibration(f"{path} is damaged ({said})", hint=_MEND) from None
+        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DamagedCalibration(f"{path} is damaged ({problem})", hint=_FIX) from None
     if not is_ours:
         raise DamagedCalibration(
-            f"{path} was measured on another host or with another contend-load", hint=_MEND
+            f"{path} was measured on a different host or with a different contend-load", hint=_FIX
         )
     return Calibration(host, program).with_more(ceilings)
 
@@ -175,9 +175,9 @@ def _ceiling_from(entry: dict[str, Any]) -> Ceiling:
 
 def _checked(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no figure")
+        raise TypeError(f"{value!r} is not a valid number")
     if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{value!r} is no figure")
+        raise ValueError(f"{value!r} is not a valid number")
     return float(value)
 
 
@@ -226,11 +226,11 @@ def _measure(
     workers: dict[RunShape, int] = {}
     for _ in range(effort.rounds):
         for shape in shapes:
-            heard: list[Outcome] = []
+            outcomes: list[Outcome] = []
             plan = shape.plan(address, warmup_s=effort.warmup_s, measure_s=effort.measure_s)
-            done = load.run(plan, env={}, on_event=heard.append)
+            done = load.run(plan, env={}, on_event=outcomes.append)
             rounds[shape] += _round(done)
-            hello = next((message for message in heard if message["type"] == "hello"), None)
+            hello = next((message for message in outcomes if message["type"] == "hello"), None)
             workers[shape] = hello["threads"] if hello is not None else 1
             tell()
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -249,18 +249,18 @@ def null_server(program: Path, transport: Transport) -> Iterator[Address]:
         where = ["--socket", socket] if transport == "socket" else ["--port", "0"]
         with Child([str(program), "null-server", *where], {}) as child:
             lines = child.lines(limit_s=START_LIMIT_S)
-            said = _listening(next(lines, b""), child)
+            answer = _listening(next(lines, b""), child)
             if transport == "socket":
                 yield Address(socket=socket)
             else:
-                yield Address(host="127.0.0.1", port=int(said["port"]))
+                yield Address(host="127.0.0.1", port=int(answer["port"]))
 
 
 def _listening(line: bytes, child: Child) -> dict[str, Any]:
     try:
-        said = json.loads(line)
-        if said["type"] == "listening":
-            return dict(said)
+        answer = json.loads(line)
+        if answer["type"] == "listening":
+            return dict(answer)
     except (ValueError, KeyError, TypeError):
         pass
     raise LoadFailed("the null server did not start", detail=child.stderr_tail() or None)
@@ -309,7 +309,7 @@ def writable(program: Path, cache: Path, notice: Callable[[str], None]) -> Calib
     try:
         return stored(program, cache)
     except DamagedCalibration as error:
-        notice(f"{error.message}; it is measured anew")
+        notice(f"{error.message}; contend measures it again")
         return Calibration(this_host(), this_program(program))
 
 
@@ -337,8 +337,8 @@ def calibrate(
                 )
     if wanted and not ceilings:
         raise LoadFailed(
-            "not one query was answered: the host had no CPU time for contend-load",
-            hint="Wait until the host is quieter, or measure longer rounds with --seconds.",
+            "no query was answered: the host had no CPU time for contend-load",
+            hint="Wait until the host is quieter, or use longer rounds with --seconds.",
         )
     return ceilings
 
@@ -369,7 +369,7 @@ def ensure(
         measured = calibrate(missing, program, effort, tell)
     tell_starved(len(missing), len(measured), notice)
     if disturbances:
-        notice(f"{'; '.join(disturbances)}: the calibration is used for this run only and not kept")
+        notice(f"{'; '.join(disturbances)}: the calibration is used for this run only, not stored")
     else:
         keep(measured, calibration, cache, notice)
     return calibration.with_more(measured)
@@ -379,7 +379,7 @@ def tell_starved(wanted: int, measured: int, notice: Callable[[str], None]) -> N
     """Report the number of shapes without a single answer, if any."""
     if measured < wanted:
         notice(
-            f"{wanted - measured} of {wanted} kinds of load got no answer on this busy host and "
+            f"{wanted - measured} of {wanted} kinds of load had no answers on this busy host and "
             "are not calibrated"
         )
 
@@ -395,4 +395,4 @@ def keep(
             into = read(path, into.host, into.program)
         write(path, into.with_more(ceilings))
     except OSError as error:
-        notice(f"the calibration could not be kept in {path}: {error.strerror or error}")
+        notice(f"the calibration could not be stored in {path}: {error.strerror or error}")

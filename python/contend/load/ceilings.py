@@ -133,8 +133,8 @@ def has_ceiling(workload: Mapping[str, Any]) -> bool:
         return False
     if kind == SCRIPT and is_file(str(workload["script"])):
         return False
-    told = workload.get("options", {}) if kind == SCRIPT else workload
-    return bool(told.get("range_size", RANGE_ROWS) == RANGE_ROWS)
+    parameters = workload.get("options", {}) if kind == SCRIPT else workload
+    return bool(parameters.get("range_size", RANGE_ROWS) == RANGE_ROWS)
 
 
 def shape_of(plan: Plan) -> RunShape:

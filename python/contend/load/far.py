@@ -69,14 +69,14 @@ class Line:
         except LoadFailed as error:
             raise self._failed(error.message) from error
         if answer.pop("type", None) != kind:
-            raise self._failed(self._child.stderr_tail() or "it ended without a word")
+            raise self._failed(self._child.stderr_tail() or "it ended without a message")
         return answer
 
     def _failed(self, why: str) -> LineFailed:
         return LineFailed(
             f"the delay line in front of {self._behind} could not be set up",
-            hint="The server may have gone. Without server.round_trip and "
-            "server.member_round_trip there is no line.",
+            hint="Check that the server is running. To run without the delay line, remove "
+            "server.round_trip and server.member_round_trip.",
             detail=why,
         )
 
@@ -142,7 +142,7 @@ class MemberLines(_Stage):
         super().__init__(program)
         self._round_trip_s = 0.0
         self._standing: list[Line] = []
-        self._told: list[DelayLine] = []
+        self._reports: list[DelayLine] = []
 
     def apart(self, round_trip_s: float | None) -> MemberLines | None:
         """Replace the lines by ones of that length, for the servers to come; None for no lines."""
@@ -163,14 +163,14 @@ class MemberLines(_Stage):
     def asker(self) -> Callable[[], DelayLine | None]:
         """Returns a function for the traffic since its last call; None without lines. Each one
         counts all traffic: levels that share servers in slices share their lines."""
-        heard = len(self._told)
+        seen = len(self._reports)
 
         def ask() -> DelayLine | None:
-            nonlocal heard
+            nonlocal seen
             if not self._standing:
                 return None
-            self._told.append(together(self._standing))
-            mine, heard = self._told[heard:], len(self._told)
+            self._reports.append(together(self._standing))
+            mine, seen = self._reports[seen:], len(self._reports)
             return merged(mine)
 
         return ask

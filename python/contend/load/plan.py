@@ -125,7 +125,7 @@ def plan_of(
     plan: Plan = {
         "version": PLAN_VERSION,
         "server": address.as_plan(),
-        "workload": _asked(cell),
+        "workload": _workload(cell),
         "load": cast(Load, load_plan(cell.values)),
         "seed": seed,
     }
@@ -176,7 +176,7 @@ class ArmSpec:
             arm["nodes"], arm["route"] = nodes, route
         if self.enter:
             arm["enter"] = list(self.enter)
-        workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
+        workload, load = _workload(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
         if workload != plan["workload"]:
             arm["workload"] = workload
         for name, usual in _USUAL.items():
@@ -207,21 +207,21 @@ def plan_of_arm(plan: Plan, place: int) -> Plan:
     return {**plan, "workload": arm.get("workload") or plan["workload"], "load": load}
 
 
-def _asked(cell: CellSpec) -> Workload:
+def _workload(cell: CellSpec) -> Workload:
     # The declaration comes from the program's schema, like this type.
-    asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    workload = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
     if cell[ROUTE.path] == BY_KEY:
         # A route by key is refused without the number of keys.
         count, name = cell.data.size
-        asked[name] = asked.get(name) or count
-    return cast(Workload, asked)
+        workload[name] = workload.get(name) or count
+    return cast(Workload, workload)
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
     """Facts about the tables for the workload, where its plan has fields for them."""
-    asked = SUPPLIED_OF[cell.workload.kind]
-    told = {name: cell.data[name] for name in cell.data.known.supplied if name in asked}
-    return {name: value for name, value in told.items() if value is not None}
+    supplied = SUPPLIED_OF[cell.workload.kind]
+    facts = {name: cell.data[name] for name in cell.data.known.supplied if name in supplied}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 ANSWERS_S = 60.0

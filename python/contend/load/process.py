@@ -77,8 +77,8 @@ class LoadProcess:
         in_slices = "slices" in plan["load"]
         last: dict[str, Any] | None = None
         with contextlib.ExitStack() as stack:
-            asked = Placement() if placed is None else placed.placement
-            placement = stack.enter_context(grouped(asked))
+            requested = Placement() if placed is None else placed.placement
+            placement = stack.enter_context(grouped(requested))
             child = stack.enter_context(Child([str(self.program), "run", "-"], env, placement))
             child.send(json.dumps(plan).encode())
             # A line follows each slice, after an unknown time for its last answers.
@@ -136,7 +136,7 @@ def parse(line: bytes) -> dict[str, Any]:
         )
     if outcome["type"] == "hello" and outcome.get("version") != OUTCOME_VERSION:
         raise LoadFailed(
-            f"{PROGRAM} writes outcome version {outcome.get('version')}, and this contend reads "
+            f"{PROGRAM} writes outcome version {outcome.get('version')}, but this contend reads "
             f"{OUTCOME_VERSION}",
             hint="Install both from the same version of contend.",
         )
@@ -234,7 +234,7 @@ class Child:
         Raises:
             LoadFailed: the time is over.
         """
-        started = heard = time.monotonic()
+        started = last_output = time.monotonic()
         stdout, stderr = self._process.stdout, self._process.stderr
         assert stdout is not None and stderr is not None
         pending = bytearray()
@@ -244,11 +244,11 @@ class Child:
             while selector.get_map():
                 ready = selector.select(TICK_S)
                 now = time.monotonic()
-                heard = now if ready else heard
-                if now > started + limit_s or now > heard + silence_s:
+                last_output = now if ready else last_output
+                if now > started + limit_s or now > last_output + silence_s:
                     raise LoadFailed(
                         f"{PROGRAM} did not end in time and was stopped",
-                        hint="The server may hang; its error log and process list may say why.",
+                        hint="If the server hangs, see its error log and process list.",
                         detail=self.stderr_tail() or None,
                     )
                 for key, _ in ready:
@@ -275,7 +275,7 @@ class Child:
         try:
             return self._process.wait(END_GRACE_S)
         except subprocess.TimeoutExpired:
-            raise LoadFailed(f"{PROGRAM} closed its output and did not exit") from None
+            raise LoadFailed(f"{PROGRAM} closed its output but did not exit") from None
 
     def _end(self) -> None:
         """Stop the process, gently first. Does nothing if it has ended. A surviving one would

@@ -258,25 +258,25 @@ class Apt:
         done = self._run("apt-get", "update")
         if any((self.folder / "lists").glob("*_Packages*")):
             return
-        said = done.stdout + done.stderr
-        detail = _last_lines(said)
-        if _UNSIGNED.search(said):
+        output = done.stdout + done.stderr
+        detail = _last_lines(output)
+        if _UNSIGNED.search(output):
             raise NotVerified(
                 f"the package lists of {suite} could not be verified with this machine's keys.",
                 hint="Install a newer `debian-archive-keyring`, or accept it with `--unverified`.",
                 detail=detail,
             )
-        if _DISK_FULL.search(said):
-            raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
-        if _NO_SUITE.search(said):
+        if _DISK_FULL.search(output):
+            raise GetFailed("the disk is full.", hint="Free some space.", detail=detail)
+        if _NO_SUITE.search(output):
             raise UnknownServer(
-                f"the mirror this machine is configured for has no suite {suite}.",
+                f"this machine's package mirror has no suite {suite}.",
                 hint=did_you_mean(suite, SUITES),
                 detail=detail,
             )
         raise GetFailed(
-            "the package mirror of this machine does not answer.",
-            hint="Check the network and the proxy that apt is configured for.",
+            "this machine's package mirror does not answer.",
+            hint="Check the network and apt's proxy.",
             detail=detail,
         )
 
@@ -293,7 +293,7 @@ class Apt:
         stanzas = [
             f"Package: {name}\nStatus: hold ok installed\nVersion: {version}\n"
             f"Architecture: {architecture()}\nMulti-Arch: allowed\n"
-            "Maintainer: nobody\nDescription: stands for what a server program does not need\n"
+            "Maintainer: nobody\nDescription: placeholder; a server program does not need it\n"
             for name, version in versions.items()
         ]
         (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")
@@ -301,21 +301,21 @@ class Apt:
     def download(self, packages: Sequence[str], on_progress: OnStep) -> list[Path]:
         """Download packages with all dependencies; returns the files, in no special order."""
         done = self._run("apt-get", "install", *packages, on_progress=on_progress)
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
         if done.returncode != 0:
-            detail = _last_lines(said)
-            if _DISK_FULL.search(said):
-                raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
-            if "unmet dependencies" in said:
+            detail = _last_lines(output)
+            if _DISK_FULL.search(output):
+                raise GetFailed("the disk is full.", hint="Free some space.", detail=detail)
+            if "unmet dependencies" in output:
                 raise GetFailed(
-                    f"what {' and '.join(packages)} needs is not all in the suite.",
-                    hint="The suite may be in the middle of a change: try another, or later.",
+                    f"the suite lacks packages that {' and '.join(packages)} needs.",
+                    hint="The suite may be changing: use a different one, or try again later.",
                     detail=detail,
                 )
-            if _UNREACHABLE.search(said):
+            if _UNREACHABLE.search(output):
                 raise GetFailed(
-                    "a download from the package mirror broke off.",
-                    hint="Nothing was kept; try again.",
+                    "a download from the package mirror was interrupted.",
+                    hint="Try again; nothing was stored.",
                     detail=detail,
                 )
             raise GetFailed(f"apt could not download {' and '.join(packages)}.", detail=detail)
@@ -352,19 +352,19 @@ class Apt:
                 env=environment,
             ) as child:
                 assert child.stdout is not None
-                said = []
+                output = []
                 for line in child.stdout:
                     status = _STATUS.match(line)
                     if status is None:
-                        said.append(line)
+                        output.append(line)
                     elif on_progress is not None:
                         on_progress("downloading", float(status["percent"]))
         except FileNotFoundError:
             raise GetFailed(
-                f"this machine has no {tool}, so there is no mirror to get a server from.",
-                hint="Install MariaDB or MySQL with the system's own package manager instead.",
+                f"this machine has no {tool}, so contend has no mirror to download a server from.",
+                hint="Install MariaDB or MySQL with the system's package manager.",
             ) from None
-        return subprocess.CompletedProcess(command, child.returncode, "".join(said), "")
+        return subprocess.CompletedProcess(command, child.returncode, "".join(output), "")
 
 
 def architecture() -> str:
@@ -379,21 +379,21 @@ def unpack(package: Path, into: Path) -> None:
 def _ask(tool: str, *arguments: str) -> str:
     if shutil.which(tool) is None:
         raise GetFailed(
-            f"this machine has no {tool}, so packages cannot be unpacked here.",
-            hint="Install MariaDB or MySQL with the system's own package manager instead.",
+            f"this machine has no {tool}, so contend cannot unpack packages.",
+            hint="Install MariaDB or MySQL with the system's package manager.",
         )
     done = run_program([tool, *arguments])
     if done.returncode != 0:
         full = _DISK_FULL.search(done.stderr)
         raise GetFailed(
             "the disk is full." if full else f"{tool} failed.",
-            hint="Make room and try again." if full else None,
+            hint="Free some space." if full else None,
             detail=_last_lines(done.stderr),
         )
     return done.stdout
 
 
 def _last_lines(text: str) -> str | None:
-    said = text.splitlines()
-    errors = [line.strip() for line in said if line.startswith("E: ") or " Depends: " in line]
-    return "\n".join(errors[-8:] or said[-8:]) or None
+    lines = text.splitlines()
+    errors = [line.strip() for line in lines if line.startswith("E: ") or " Depends: " in line]
+    return "\n".join(errors[-8:] or lines[-8:]) or None

@@ -133,12 +133,10 @@ def check_runs_here(program: Path) -> None:
     if program.is_dir():
         raise UnusableServer(
             f"{program} is a folder, not a server program.",
-            hint="Name the program itself or the folder it is installed under.",
+            hint="Name the program or its installation folder.",
         )
     if not os.access(program, os.X_OK):
-        raise UnusableServer(
-            f"{program} is not executable.", hint=f"Try `chmod +x {program}`, or name another."
-        )
+        raise UnusableServer(f"{program} is not executable.", hint=f"Try `chmod +x {program}`.")
     elf = read_elf(program)
     if elf is not None and elf.machine != host_machine():
         raise UnusableServer(

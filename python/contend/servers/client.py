@@ -119,7 +119,7 @@ def connect(
     except ContendError:
         raise
     except pymysql.err.MySQLError as error:
-        raise _in_words(error, server, user, database, bool(password)) from error
+        raise _login_error(error, server, user, database, bool(password)) from error
     except OSError as error:
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
     except Exception as error:  # Any error of the library over unreadable data.
@@ -159,30 +159,30 @@ def _open(path: Path) -> Socket:
     return opened
 
 
-def _in_words(
+def _login_error(
     error: pymysql.err.MySQLError, server: str, user: str, database: str | None, secret: bool
 ) -> ConnectionRefused:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     if not code:
         return _no_server(error, server)
-    said = str(error.args[-1]) if error.args else str(error)
+    message = str(error.args[-1]) if error.args else str(error)
     if code in _WRONG_LOGIN:
-        with_or_without = "with the password given" if secret else "without a password"
+        with_or_without = "with this password" if secret else "without a password"
         return WrongLogin(
             f"{server} refuses user {user} {with_or_without} (error {code}).",
             hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
-            detail=said,
+            detail=message,
         )
     if code == ER.BAD_DB_ERROR:
         return ConnectionRefused(f"{server} has no database {database} (error {code}).")
     if code in _UNREACHABLE:
         return Silent(
             f"{server} does not answer (user {user}, error {code}).",
-            hint="Check that it runs, and its host, port or socket.",
-            detail=said,
+            hint="Check that the server is running, and its host, port or socket.",
+            detail=message,
         )
     return ConnectionRefused(
-        f"{server} refused user {user} (error {code}).", hint=WHAT_HELPS.get(code), detail=said
+        f"{server} refused user {user} (error {code}).", hint=WHAT_HELPS.get(code), detail=message
     )
 
 
@@ -198,10 +198,10 @@ def socket_peer(path: Path) -> int | None:
         probe.settimeout(2.0)
         try:
             probe.connect(str(path))
-            said = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         except OSError:
             return None
-    pid, _user, _group = _CREDENTIALS.unpack(said)
+    pid, _user, _group = _CREDENTIALS.unpack(credentials)
     return pid or None
 
 
@@ -279,9 +279,9 @@ def run_statement(connect: Connect, database: str | None, statement: str) -> flo
             refused = _refusal(cursor)
         connection.commit()
     except pymysql.err.MySQLError as error:
-        said = str(error.args[-1]) if error.args else str(error)
+        message = str(error.args[-1]) if error.args else str(error)
         code = f" ({error.args[0]})" if len(error.args) > 1 else ""
-        raise StatementFailed(f"the server refused {statement!r}: {said}{code}") from error
+        raise StatementFailed(f"the server refused {statement!r}: {message}{code}") from error
     finally:
         close_quietly(connection)
     if refused is not None:
@@ -317,9 +317,9 @@ def misread(error: BaseException) -> Misread | None:
     servers = [connection.server for frame in frames for connection in _connections(frame)]
     places = traceback.extract_tb(error.__traceback__)
     return Misread(
-        f"{servers[-1] if servers else 'the server'} gave an answer that contend does not "
+        f"{servers[-1] if servers else 'the server'} sent an answer that contend does not "
         f"understand ({type(error).__name__}: {error}).",
-        hint="Check that it is a server of MariaDB or MySQL; if it is, this is a fault of contend.",
+        hint="Check that it is a server of MariaDB or MySQL; if it is, contend has a bug.",
         detail="\n".join(
             f"{Path(place.filename).name}:{place.lineno} {place.name}" for place in places[-6:]
         ),

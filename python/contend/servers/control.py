@@ -79,7 +79,7 @@ class PasswordRoute:
             return "Unix socket" if self.is_socket else "TCP, not encrypted"
         verified = {
             "verify_identity": "certificate verified",
-            "verify_ca": "certificate verified, but not whom it names",
+            "verify_ca": "certificate verified, but not its host name",
         }.get(self.security.mode, "certificate not verified")
         return f"{self.tls.replace('TLSv', 'TLS ')}, {verified}"
 
@@ -116,10 +116,10 @@ class Login:
         name, nul, nonce = packet.partition(b"\0")
         plugin = name.decode("ascii", "replace")[:64]
         if not nul or plugin not in _ANSWERED:
-            asked = plugin if nul else "mysql_old_password"
+            requested = plugin if nul else "mysql_old_password"
             raise ConnectionRefused(
-                f"{self._way.server} asks for a login by {asked!r}, which contend does not do.",
-                hint="Give the user another plugin, such as caching_sha2_password or ed25519.",
+                f"{self._way.server} requires login by {requested!r}, which contend lacks.",
+                hint="Change the user's plugin, for instance to caching_sha2_password or ed25519.",
             )
         return self._prove(plugin, nonce)
 
@@ -134,7 +134,7 @@ class Login:
             return self._whole(ask=b"\x02")
         if self._plugin == "dialog":
             return self._answer(data)
-        raise NotUnderstood(f"{self._plugin} says what it never should")
+        raise NotUnderstood(f"{self._plugin} sent an unexpected message")
 
     def _prove(self, plugin: str, nonce: bytes) -> bytes:
         self._plugin, self._awaits_key, self._shown = plugin, False, ""
@@ -161,7 +161,7 @@ class Login:
             return bytes(_auth.ed25519_password(self._password, nonce[:32]))
         except RuntimeError as error:
             raise ConnectionRefused(
-                f"{self._way.server} asks for a login by ed25519, which needs the package PyNaCl.",
+                f"{self._way.server} requires a login by ed25519, which needs the package PyNaCl.",
                 hint="Install it: pip install PyNaCl.",
             ) from error
 
@@ -169,8 +169,8 @@ class Login:
         # The first byte controls how typed text is shown.
         if question[1:] not in _PROMPTS:
             raise ConnectionRefused(
-                f"{self._way.server} asks a question at the login that is not 'Password:'.",
-                hint="Use a user whose login asks for nothing else.",
+                f"{self._way.server} asks for more than a password at login.",
+                hint="Use a user whose login asks only for a password.",
             )
         return self._in_clear()
 
@@ -178,10 +178,10 @@ class Login:
         security = self._way.security
         if self._password and not (self._way.is_safe or security.enable_cleartext_plugin):
             raise ConnectionRefused(
-                f"{self._way.server} asks for the password in clear text ({self._plugin}), and "
-                f"nobody vouches for the way to it ({self._way}).",
-                hint=f"Use the server's Unix socket, or add {_VERIFY} to the DSN; "
-                "enable_cleartext_plugin=1 there sends it all the same.",
+                f"{self._way.server} requires the password in clear text ({self._plugin}), but "
+                f"the connection is not secure ({self._way}).",
+                hint=f"Use the server's Unix socket, or add {_VERIFY} to the DSN. "
+                "enable_cleartext_plugin=1 in the DSN sends the password despite the risk.",
             )
         self._shown = ", password in clear"
         return self._password + b"\0"
@@ -203,11 +203,11 @@ class Login:
             return self._encrypted(key)
         if not security.get_server_public_key:
             raise ConnectionRefused(
-                f"{self._way.server} asks for the password itself ({self._plugin}), and nobody "
-                f"vouches for the way to it ({self._way}).",
+                f"{self._way.server} requires the password itself ({self._plugin}), but the "
+                f"connection is not secure ({self._way}).",
                 hint="Add server_public_key_path=FILE and ssl_mode=disabled to the DSN, or "
-                "get_server_public_key=1 to believe the key that the server sends, or "
-                f"{_VERIFY}; or use its Unix socket.",
+                "get_server_public_key=1 to trust the key that the server sends, or "
+                f"{_VERIFY}; or use the server's Unix socket.",
             )
         self._awaits_key = True
         self._shown = ", RSA key fetched from the server, unverified"
@@ -307,8 +307,8 @@ class Control(_Connection):
     _doubt_at = _NEVER
     _left = 0
     _columns = 0
-    _heard = bytearray()
-    _heard_on: object = None
+    _received = bytearray()
+    _received_on: object = None
 
     # --- the login ---
 
@@ -336,7 +336,7 @@ class Control(_Connection):
     def _get_server_information(self) -> None:
         super()._get_server_information()
         if self.protocol_version != _PROTOCOL:
-            raise NotUnderstood(f"it speaks version {self.protocol_version} of the protocol")
+            raise NotUnderstood(f"it uses version {self.protocol_version} of the protocol")
 
     def _request_authentication(self) -> None:
         offered = self.server_capabilities
@@ -377,7 +377,7 @@ class Control(_Connection):
             if mode == "preferred":
                 return ""
             raise pymysql.err.OperationalError(
-                CR.CR_SSL_CONNECTION_ERROR, f"it offers no TLS, and ssl_mode is {mode}"
+                CR.CR_SSL_CONNECTION_ERROR, f"it offers no TLS, but ssl_mode is {mode}"
             )
         context = self.security.context()
         self.write_packet(self._head(flags | CLIENT.SSL))
@@ -390,16 +390,16 @@ class Control(_Connection):
 
     def _named(self, proof: bytes, plugin: str) -> bytes:
         user = self.user if isinstance(self.user, bytes) else self.user.encode()
-        said = user.replace(b"\0", b"") + b"\0" + bytes([len(proof)]) + proof
+        payload = user.replace(b"\0", b"") + b"\0" + bytes([len(proof)]) + proof
         if self.db:
             name = self.db if isinstance(self.db, bytes) else self.db.encode()
-            said += name.replace(b"\0", b"") + b"\0"
-        said += plugin.encode() + b"\0"
+            payload += name.replace(b"\0", b"") + b"\0"
+        payload += plugin.encode() + b"\0"
         if self.server_capabilities & CLIENT.CONNECT_ATTRS:
             words = [word.encode() for pair in self._connect_attrs.items() for word in pair]
             attributes = b"".join(bytes([len(word)]) + word for word in words)
-            said += bytes([len(attributes)]) + attributes
-        return said
+            payload += bytes([len(attributes)]) + attributes
+        return payload
 
     # --- limits ---
 
@@ -427,7 +427,7 @@ class Control(_Connection):
         is_first = self._next_seq_id == 1
         packet = super()._read_packet(packet_type)
         if is_first and packet.get_all_data()[:1] == _ASKS_FOR_FILE:
-            raise NotUnderstood("it asks for a file of this host, which nobody gives it")
+            raise NotUnderstood("it requests a file of this host, which contend never sends")
         return packet
 
     def _spend(self, count: int) -> None:
@@ -435,21 +435,21 @@ class Control(_Connection):
         if self._left < 0:
             self._force_close()
             limit = "a login" if self._is_entering else f"{ANSWER_BYTES >> 20} MB"
-            raise NotUnderstood(f"its answer is longer than {limit} can be")
+            raise NotUnderstood(f"its answer exceeds the limit of {limit}")
 
     def _read_bytes(self, num_bytes: int) -> bytes:
         self._spend(num_bytes)
-        if self._heard_on is not self._sock:
-            if self._heard and self._heard_on is not None:
-                raise NotUnderstood("it speaks on where it should wait for us")
-            self._heard, self._heard_on = bytearray(), self._sock
-        while len(self._heard) < num_bytes:
-            self._hear()
-        data = bytes(self._heard[:num_bytes])
-        del self._heard[:num_bytes]
+        if self._received_on is not self._sock:
+            if self._received and self._received_on is not None:
+                raise NotUnderstood("it keeps sending although it should wait")
+            self._received, self._received_on = bytearray(), self._sock
+        while len(self._received) < num_bytes:
+            self._receive()
+        data = bytes(self._received[:num_bytes])
+        del self._received[:num_bytes]
         return data
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         while True:
             now = time.monotonic()
             if now >= self._limit_at:
@@ -471,7 +471,7 @@ class Control(_Connection):
                 self._lost(str(error), error)
             if not part:
                 self._lost("it closed the connection", None)
-            self._heard += part
+            self._received += part
             return
 
     def _lost(self, why: str, error: OSError | None) -> NoReturn:
@@ -481,23 +481,23 @@ class Control(_Connection):
     # --- errors ---
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
-        with self._told(sql):
+        with self._reporting(sql):
             return super().query(sql, unbuffered)
 
     def next_result(self, unbuffered: bool = False) -> int:
-        with self._told("the next result"):
+        with self._reporting("the next result"):
             return int(super().next_result(unbuffered))
 
     def commit(self) -> None:
-        with self._told("COMMIT"):
+        with self._reporting("COMMIT"):
             super().commit()
 
     def select_db(self, db: str) -> None:
-        with self._told(f"USE {db}"):
+        with self._reporting(f"USE {db}"):
             super().select_db(db)
 
     @contextlib.contextmanager
-    def _told(self, statement: str | bytes) -> Iterator[None]:
+    def _reporting(self, statement: str | bytes) -> Iterator[None]:
         try:
             yield
         except ContendError:
@@ -505,9 +505,9 @@ class Control(_Connection):
         except Exception as error:  # Any error of the library over unreadable data.
             if self._is_entering:
                 raise
-            raise self._in_words(error, statement) from error
+            raise self._as_error(error, statement) from error
 
-    def _in_words(self, error: Exception, statement: str | bytes) -> ContendError:
+    def _as_error(self, error: Exception, statement: str | bytes) -> ContendError:
         text = statement if isinstance(statement, str) else statement.decode("utf-8", "replace")
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         code = error.args[0] if error.args else None
@@ -522,15 +522,15 @@ class Control(_Connection):
 
     def _broken(self, error: Exception, statement: str) -> ConnectionLost:
         if not isinstance(error.__cause__, TimeoutError):
-            return ConnectionLost(f"{self.server} broke off the connection.", statement)
+            return ConnectionLost(f"{self.server} closed the connection.", statement)
         is_late = time.monotonic() >= self._limit_at
         waited = format_duration((self._read_timeout or 0) if is_late else DOUBT_S)
-        neither = "" if is_late else ", nor does it answer on another connection"
+        neither = "" if is_late else ", also not on a second connection"
         return ConnectionLost(f"{self.server} did not answer within {waited}{neither}.", statement)
 
 
 def not_understood(error: Exception) -> str:
     """The fault of an answer, to follow the name of the server."""
     if isinstance(error, NotUnderstood):
-        return f"gives no answer that can be used: {error}"
-    return "gives an answer that is not of the protocol of MariaDB and MySQL"
+        return f"sent an unusable answer: {error}"
+    return "sent an answer outside the protocol of MariaDB and MySQL"

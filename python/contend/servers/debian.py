@@ -55,29 +55,29 @@ def is_kind(text: str) -> bool:
 
 def parse_wanted(text: str) -> Wanted:
     """Read `mariadb`, `mariadb@trixie` or its `mariadb@11.8`, `mariadb+rocksdb@bookworm`."""
-    what, at, suite = text.partition("@")
-    kind, *extras = what.split("+")
+    name, at, suite = text.partition("@")
+    kind, *extras = name.split("+")
     if kind not in PROGRAMS:
         raise UnknownServer(f"unknown server kind in {text!r}.", hint=did_you_mean(kind, PROGRAMS))
     for extra in extras:
         if extra not in KINDS[kind].extras:
             raise UnknownServer(
                 f"{kind} has no extra {extra!r}.",
-                hint=did_you_mean(extra, KINDS[kind].extras) or "Leave it out.",
+                hint=did_you_mean(extra, KINDS[kind].extras) or "Remove it.",
             )
     known = KINDS[kind].suites
     suite = known.get(suite, suite)
     if at and suite[:1].isdigit():
         raise UnknownServer(
-            f"no suite of Debian is known to have {kind} {suite}.",
-            hint=f"Name one of {', '.join(known)}, or a suite, such as {what}@trixie."
+            f"contend knows no Debian suite with {kind} {suite}.",
+            hint=f"Name one of {', '.join(known)}, or a suite, such as {name}@trixie."
             if known
-            else f"Name a suite: {what}@sid.",
+            else f"Name a suite: {name}@sid.",
         )
     if at and not _SUITE.match(suite):
         raise UnknownServer(
             f"{suite!r} is not the name of a suite.",
-            hint=f"Suites have names such as bookworm, trixie or sid: `{what}@trixie`.",
+            hint=f"Use a name such as bookworm, trixie or sid: `{name}@trixie`.",
         )
     return Wanted(kind, tuple(dict.fromkeys(extras)), suite if at else None)
 
@@ -106,7 +106,7 @@ def get(
     if set(str(cache)) & _NOT_IN_PATHS:
         # They separate the loader's list of folders, or end a value of apt's configuration.
         raise GetFailed(
-            f"no server can be kept in {cache}: "
+            f"a server cannot be stored in {cache}: "
             "its path has a colon, a semicolon or a quotation mark.",
             hint="Set XDG_CACHE_HOME to another folder.",
         )
@@ -117,11 +117,11 @@ def get(
     sources = for_suite(machine, _codename(root), suite)
     if not sources:
         raise GetFailed(
-            f"this machine's apt is configured for no archive that could have {suite}.",
-            hint="Add a mirror to its sources, or install a server with its package manager.",
+            f"none of this machine's apt sources can have {suite}.",
+            hint="Add a mirror to the sources, or install a server with the package manager.",
         )
     with new_folder(
-        cache, lambda: on_progress("waiting for another contend process that gets a server", None)
+        cache, lambda: on_progress("waiting for another contend process that downloads", None)
     ) as folder:
         if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
             return here  # The earlier holder of the lock downloaded it.
@@ -168,7 +168,7 @@ def _keep(
     prune(tree, layout.program)
     found_kind, version = ask_version(layout.argv(kind, extras))
     if found_kind != kind:
-        raise GetFailed(f"the packages hold a {found_kind} server, and {kind} was asked for.")
+        raise GetFailed(f"the packages contain a {found_kind} server, not {kind}.")
     binary = layout.binary(kind, version, suite, extras, verified=verified)
     write_manifest(tree.parent, binary, layout, packages)
     return keep(cache, tree.parent, binary.name).binary
@@ -229,7 +229,7 @@ def own_suite(sources: list[Source], root: Path) -> str:
         if name and name in suites:
             return name
     raise GetFailed(
-        "this machine's own Debian suite cannot be told from its apt sources.",
+        "this machine's Debian suite cannot be determined from its apt sources.",
         hint="Name one: `contend server get mariadb@bookworm`.",
     )
 

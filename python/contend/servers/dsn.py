@@ -50,37 +50,37 @@ class Security:
     """PEM file with the server's RSA key."""
 
     @classmethod
-    def of(cls, said: Mapping[str, str], where: str) -> Security:
+    def of(cls, options: Mapping[str, str], where: str) -> Security:
         found: dict[str, Any] = {}
         for key in KEYS:
-            if key not in said:
+            if key not in options:
                 continue
             if key == "ssl_mode":
-                found[key] = _mode(said[key], where)
+                found[key] = _mode(options[key], where)
             elif key in _SWITCHES:
-                found[key] = _switch(key, said[key], where)
-            elif said[key]:
-                found[key] = Path(said[key]).expanduser().absolute()
+                found[key] = _switch(key, options[key], where)
+            elif options[key]:
+                found[key] = Path(options[key]).expanduser().absolute()
         return cls(**found)
 
     @classmethod
-    def of_file(cls, said: Mapping[str, str], where: str) -> Security:
+    def of_file(cls, options: Mapping[str, str], where: str) -> Security:
         """Read an option file's settings; switches of older clients may set the mode too."""
-        found = cls.of(said, where)
+        found = cls.of(options, where)
         if found.ssl_mode is not None:
             return found
-        ssl_is_on = _switch("ssl", said["ssl"], where) if "ssl" in said else None
-        if ssl_is_on is False or any(name in said for name in ("skip_ssl", "disable_ssl")):
+        ssl_is_on = _switch("ssl", options["ssl"], where) if "ssl" in options else None
+        if ssl_is_on is False or any(name in options for name in ("skip_ssl", "disable_ssl")):
             return replace(found, ssl_mode="disabled")
-        verify = said.get("ssl_verify_server_cert")
+        verify = options.get("ssl_verify_server_cert")
         if verify is not None and _switch("ssl_verify_server_cert", verify, where):
             return replace(found, ssl_mode="verify_identity")
         return replace(found, ssl_mode="required") if ssl_is_on and not found.ssl_ca else found
 
     def over(self, other: Security) -> Security:
         """These settings, completed with those of `other`."""
-        said = {key: getattr(self, key) for key in KEYS if getattr(self, key) is not None}
-        return replace(other, **said)
+        own = {key: getattr(self, key) for key in KEYS if getattr(self, key) is not None}
+        return replace(other, **own)
 
     @property
     def mode(self) -> str:
@@ -94,11 +94,13 @@ class Security:
     def check(self, where: str) -> None:
         if self.mode.startswith("verify") and self.ssl_ca is None:
             raise DsnError(
-                f"{where}: ssl_mode={self.mode} needs to know whom to believe.",
-                hint="Name a PEM file: ssl_ca=/path/ca.pem.",
+                f"{where}: ssl_mode={self.mode} needs a certificate authority.",
+                hint="Name its PEM file: ssl_ca=/path/ca.pem.",
             )
         if (self.ssl_cert is None) != (self.ssl_key is None):
-            raise DsnError(f"{where}: ssl_cert and ssl_key go together; one of them is missing.")
+            raise DsnError(
+                f"{where}: ssl_cert and ssl_key belong together; one of them is missing."
+            )
 
     def context(self) -> ssl.SSLContext:
         """The settings of an encrypted connection."""
@@ -162,15 +164,13 @@ KEYS = tuple(field.name for field in fields(Security))
 def _mode(text: str, where: str) -> str:
     mode = text.lower()
     if mode not in SSL_MODES:
-        raise DsnError(
-            f"{where}: ssl_mode={text} is not a mode.", hint=did_you_mean(mode, SSL_MODES)
-        )
+        raise DsnError(f"{where}: unknown ssl_mode={text}.", hint=did_you_mean(mode, SSL_MODES))
     return mode
 
 
 def _switch(key: str, text: str, where: str) -> bool:
     if text.lower() not in _YES + _NO:
-        raise DsnError(f"{where}: {key}={text} is neither 1 nor 0.")
+        raise DsnError(f"{where}: {key}={text} is not a switch; use 1 or 0.")
     return text.lower() in _YES
 
 
@@ -305,16 +305,16 @@ class Dsn:
             port = parts.port
         except ValueError:
             raise DsnError("the host or the port of the DSN is wrong.", hint=_EXAMPLES) from None
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if parts.password is not None or any(map(is_secret, asked)):
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if parts.password is not None or any(map(is_secret, query)):
             # Not repeated here: errors end up in logs.
             raise DsnError(
-                "a password in a DSN can be read by every user of this machine.",
+                "every user of this machine can read a password in a DSN.",
                 hint="Put it in an option file (?option_file=~/.my.cnf) or in CONTEND_PASSWORD.",
             )
         if parts.fragment:
-            raise DsnError("a DSN has no part after #.", hint=_EXAMPLES)
-        for key, value in asked.items():
+            raise DsnError("a DSN must not have a part after #.", hint=_EXAMPLES)
+        for key, value in query.items():
             if key not in _KEYS:
                 raise DsnError(
                     f"the DSN has an unknown key {key!r}.", hint=did_you_mean(key, _KEYS)
@@ -329,30 +329,30 @@ class Dsn:
             host=parts.hostname or None,
             port=port,
             database=database or None,
-            socket=Path(asked["socket"]) if "socket" in asked else None,
-            option_file=Path(asked["option_file"]) if "option_file" in asked else None,
-            security=Security.of(asked, "the DSN"),
+            socket=Path(query["socket"]) if "socket" in query else None,
+            option_file=Path(query["option_file"]) if "option_file" in query else None,
+            security=Security.of(query, "the DSN"),
         )
 
     def complete(self, environment: Mapping[str, str] | None = None) -> Dsn:
         """Complete the DSN from the option file and the environment. The DSN takes precedence."""
         environment = os.environ if environment is None else environment
-        said = (
+        options = (
             read_option_file(self.option_file.expanduser()) if self.option_file is not None else {}
         )
         socket = self.socket
-        if socket is None and self.host is None and "socket" in said:
-            socket = Path(said["socket"])
-        port = _port(said.get("port"), self.option_file)
-        secret = said.get("password") or environment.get(PASSWORD_VARIABLE, "")
-        security = self.security.over(Security.of_file(said, str(self.option_file)))
+        if socket is None and self.host is None and "socket" in options:
+            socket = Path(options["socket"])
+        port = _port(options.get("port"), self.option_file)
+        secret = options.get("password") or environment.get(PASSWORD_VARIABLE, "")
+        security = self.security.over(Security.of_file(options, str(self.option_file)))
         security.check(str(self))
         return replace(
             self,
-            user=self.user or said.get("user") or _user_of_this_process(),
-            host=None if socket is not None else self.host or said.get("host") or "127.0.0.1",
+            user=self.user or options.get("user") or _user_of_this_process(),
+            host=None if socket is not None else self.host or options.get("host") or "127.0.0.1",
             port=self.port if socket is not None else self.port or port or DEFAULT_PORT,
-            database=self.database or said.get("database"),
+            database=self.database or options.get("database"),
             socket=socket,
             password=self.password or Password(secret),
             security=security,
@@ -373,8 +373,8 @@ class Dsn:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
         port = f":{self.port}" if self.port is not None else ""
-        asked = {"socket": self.socket, "option_file": self.option_file}
-        named = {k: str(v) for k, v in asked.items() if v is not None} | self.security.in_query()
+        keys = {"socket": self.socket, "option_file": self.option_file}
+        named = {k: str(v) for k, v in keys.items() if v is not None} | self.security.in_query()
         query = urlencode(named, safe="/~")
         path = f"/{quote(self.database, safe='')}" if self.database else "/"
         return f"mysql://{user}{host}{port}{path}" + (f"?{query}" if query else "")
@@ -383,15 +383,15 @@ class Dsn:
 def passwords(*dsns: Dsn, environment: Mapping[str, str] | None = None) -> frozenset[Password]:
     """All known passwords: those of the servers, and the one in the environment."""
     environment = os.environ if environment is None else environment
-    given = Password(environment.get(PASSWORD_VARIABLE, ""))
-    return frozenset(filter(None, (given, *(dsn.password for dsn in dsns))))
+    password = Password(environment.get(PASSWORD_VARIABLE, ""))
+    return frozenset(filter(None, (password, *(dsn.password for dsn in dsns))))
 
 
 def _port(text: str | None, file: Path | None) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise DsnError(f"the port {text!r} in {file} is not a port.")
+        raise DsnError(f"{text!r} in {file} is not a port (1 to 65535).")
     return int(text)
 
 

@@ -59,7 +59,7 @@ class Diagnosis(Enum):
     PORT_IN_USE = "its TCP port is in use"
     SOCKET_IN_USE = "its socket is in use by another server"
     DATA_IN_USE = "its data folder is used by another server"
-    NO_PERMISSION = "it may not read or write its files"
+    NO_PERMISSION = "it lacks permission to read or write its files"
     NO_MEMORY = "there is not enough memory"
     ROOT_REFUSED = "it refuses to run as root"
 
@@ -92,11 +92,11 @@ class Truncated:
     """A value that the server changed to fit: requested 100, effective 64."""
 
     name: str
-    asked: str
-    got: str
+    requested: str
+    effective: str
 
     def __str__(self) -> str:
-        return f"{self.name}: requested {self.asked}, effective {self.got}"
+        return f"{self.name}: requested {self.requested}, effective {self.effective}"
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:
@@ -108,15 +108,15 @@ def tail(text: str, lines: int = TAIL_LINES) -> str:
 
 def rejected_option(text: str) -> Rejected | None:
     """The option that the server rejected."""
-    said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
+    lines = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
     for pattern in _REJECTED:
-        match = pattern.search(said)
+        match = pattern.search(lines)
         if match is not None:
             parts = match.groupdict()
             why = parts.get("why") or f"it refuses the value '{parts.get('value')}'"
             return Rejected(parts["option"].replace("-", "_"), why)
     for pattern, option in _REJECTED_BY_VALUE:
-        match = pattern.search(said)
+        match = pattern.search(lines)
         if match is not None:
             value = next(group for group in match.groups() if group is not None)
             return Rejected(option, f"it refuses the value '{value}'")
@@ -128,11 +128,11 @@ def adjusted_options(text: str) -> list[Truncated]:
     truncated = {}
     for match in _ADJUSTED.finditer(text):
         if match["option"] is not None:
-            name, asked, got = match["option"], match["asked"], match["got"].rstrip(".")
+            name, requested, effective = match["option"], match["asked"], match["got"].rstrip(".")
         else:
-            name, asked, got = match["switch"], match["word"], match["state"]
+            name, requested, effective = match["switch"], match["word"], match["state"]
         name = name.replace("-", "_")
-        truncated[name] = Truncated(name, asked, got)
+        truncated[name] = Truncated(name, requested, effective)
     return list(truncated.values())
 
 
@@ -147,14 +147,14 @@ _CLASSES: dict[Diagnosis, type[ContendError]] = {
     Diagnosis.DATA_IN_USE: FolderInUse,
 }
 _HINTS = {
-    Diagnosis.DISK_FULL: "Make room, or put the run on another disk with `--out`.",
-    Diagnosis.DATA_IN_USE: "Use a folder of its own for each server.",
-    Diagnosis.NO_MEMORY: "Ask for smaller caches, or free some memory.",
+    Diagnosis.DISK_FULL: "Free some space, or put the run on a different disk with `--out`.",
+    Diagnosis.DATA_IN_USE: "Use a separate folder for each server.",
+    Diagnosis.NO_MEMORY: "Use smaller caches, or free some memory.",
     Diagnosis.NO_PERMISSION: "Check who owns the folder.",
 }
 
 
-def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> ContendError:
+def start_failure(binary: ServerBinary, code: int, log: str, action: str) -> ContendError:
     """The error for a server that ended too early.
 
     Args:
@@ -167,16 +167,16 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     if rejected is not None and why is not Diagnosis.DISK_FULL:
         return OptionRejected(
             f"{name} rejects the option {rejected.option}: {rejected.why}.",
-            hint="Correct it, or leave it out.",
+            hint="Correct it, or remove it.",
             detail=tail(log),
         )
     if why is not None:
         return _CLASSES.get(why, ServerFailed)(
-            f"{name} did not {what}: {why.value}.", hint=_HINTS.get(why), detail=tail(log)
+            f"{name} did not {action}: {why.value}.", hint=_HINTS.get(why), detail=tail(log)
         )
     return ServerFailed(
-        f"{name} did not {what} ({describe_exit(code)}).",
-        hint="The last lines of its error log tell why.",
+        f"{name} did not {action} ({describe_exit(code)}).",
+        hint="See the last lines of its error log.",
         detail=tail(log) or "(its error log is empty)",
     )
 

@@ -56,7 +56,7 @@ class ConnectionLost(WorkError):
 
     def __init__(self, message: str, statement: str) -> None:
         super().__init__(
-            message, hint="Its error log and its process list may say why.", detail=statement
+            message, hint="See the server's error log and process list.", detail=statement
         )
 
 
@@ -77,27 +77,27 @@ class StatementRefused(WorkError, MySQLError):
     handles refusals of a server.
     """
 
-    def __init__(self, server: str, code: int, said: str, statement: str) -> None:
+    def __init__(self, server: str, code: int, message: str, statement: str) -> None:
         super().__init__(
-            f"{server} refused a statement: {said.rstrip('.')} (error {code}).",
+            f"{server} refused a statement: {message.rstrip('.')} (error {code}).",
             hint=WHAT_HELPS.get(code),
             detail=statement,
         )
         self.code = code
-        self.args = (code, said)
+        self.args = (code, message)
 
     def __str__(self) -> str:
         return self.message
 
 
-_GRANT = "Give the user the privilege, or log in as one that has it."
-_LATER = "Wait until connections end, or raise the limit."
+_GRANT = "Grant the user the privilege, or log in as a user that has it."
+_LATER = "Wait until connections close, or raise the limit."
 WHAT_HELPS = {
     1040: _LATER,
     1203: _LATER,
-    1226: "Raise the limit of the account, or use another one.",
-    1862: "The password has expired: log in with another client and set a new one.",
-    1820: "The password has expired: log in with another client and set a new one.",
+    1226: "Raise the limit of the account, or use a different account.",
+    1862: "Log in with a different client and set a new password: this one has expired.",
+    1820: "Log in with a different client and set a new password: this one has expired.",
     1044: _GRANT,
     1142: _GRANT,
     1143: _GRANT,

@@ -33,12 +33,12 @@ def model_server(program: Path | None = None) -> ServerBinary:
         RequestError: there is no contend-load.
     """
     program = find_program() if program is None else program
-    said = run_program([str(program), "--version"], timeout_s=30).stdout.split()
-    if not said:
-        raise UnusableServer(f"`{program} --version` says nothing.")
+    output = run_program([str(program), "--version"], timeout_s=30).stdout.split()
+    if not output:
+        raise UnusableServer(f"`{program} --version` prints nothing.")
     return ServerBinary(
         kind=MODEL,
-        version=said[-1],
+        version=output[-1],
         suite=None,
         argv=(str(program), COMMAND),
         program=program,
@@ -91,8 +91,8 @@ def server_at(where: Path) -> ServerBinary:
     share = next(_share_folders(basedir, kind), None)
     if share is None:
         raise UnusableServer(
-            f"{program} has no error messages under {basedir}, so it is not a whole installation.",
-            hint="Name the folder that the server is installed under.",
+            f"{program} has no error messages under {basedir}, so the installation is incomplete.",
+            hint="Name the folder of a complete installation.",
         )
     plugins = next((basedir / p for p in _PLUGIN_FOLDERS if (basedir / p).is_dir()), None)
     argv = [str(program), "--no-defaults", f"--basedir={basedir}", f"--lc-messages-dir={share}"]
@@ -120,8 +120,8 @@ def _program(where: Path) -> Path:
             if (where / folder / name).exists():
                 return where / folder / name
     raise UnusableServer(
-        f"there is no mariadbd and no mysqld under {where}.",
-        hint="Name the server program itself, or the folder it is installed under.",
+        f"there is no mariadbd or mysqld under {where}.",
+        hint="Name the server program or its installation folder.",
     )
 
 
@@ -164,8 +164,8 @@ def find_server(
     if own is not None:
         if {kind, wanted} - {None, own}:
             raise RequestError(
-                f"the server {own} comes with contend, and {wanted} is another.",
-                hint=f"Take `--server {own}` alone, or another server.kind.",
+                f"server.kind is {kind}, but --server names {wanted}.",
+                hint=f"Use `--server {own}` alone, or a different server.kind.",
             )
         return OWN[own]()
     if kind is not None and kind not in PROGRAMS:
@@ -176,7 +176,7 @@ def find_server(
         if kind is not None and binary.kind != kind:
             raise RequestError(
                 f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
-                hint=f"Set `server.kind` to {binary.kind}, or name another server.",
+                hint=f"Set `server.kind` to {binary.kind}, or name a different server.",
             )
         return binary
     assert kind is not None, "of no kind and no name"
@@ -187,8 +187,8 @@ def find_server(
     if got:
         return _first_choice(got, root)
     raise NoServer(
-        f"there is no {kind} server on this machine that contend could run.",
-        hint=f"`contend server get {KINDS[kind].wanted}` gets one, without root.",
+        f"there is no {kind} server on this machine that contend can run.",
+        hint=f"Download one with `contend server get {KINDS[kind].wanted}`; root is not needed.",
     )
 
 
@@ -203,17 +203,17 @@ def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
         return server_at(Path(wanted).expanduser())
     if "@" not in wanted and not is_kind(wanted):
         return _installed(wanted) or _got(wanted, cache)
-    asked = parse_wanted(wanted)
+    parsed = parse_wanted(wanted)
     got = [
         each.binary
         for each in list_got(cache)
-        if (each.binary.kind, each.binary.extras) == (asked.kind, asked.extras)
-        and asked.suite in (None, each.binary.suite)
+        if (each.binary.kind, each.binary.extras) == (parsed.kind, parsed.extras)
+        and parsed.suite in (None, each.binary.suite)
     ]
     if not got:
         raise NoServer(
             f"{wanted} is not on this machine yet.",
-            hint=f"`contend server get {wanted}` gets it, without root.",
+            hint=f"Download it with `contend server get {wanted}`; root is not needed.",
         )
     return _first_choice(got, root)
 
@@ -224,7 +224,7 @@ def _got(name: str, cache: Path) -> ServerBinary:
     except UnknownServer as error:
         raise UnknownServer(
             error.message,
-            hint=f"{error.hint} One that runs already is named by a DSN, such as "
+            hint=f"{error.hint} For a running server give a DSN, such as "
             "mysql://user@host/database.",
         ) from None
 

@@ -44,8 +44,8 @@ class ServerFolder:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.is_ours() and any(self.root.iterdir()):
             raise FolderInUse(
-                f"{self.root} is not empty, and contend did not make it.",
-                hint="Name a new folder; contend never touches another server's data.",
+                f"{self.root} is not empty, and contend did not create it.",
+                hint="Name a new folder; contend never touches the data of a different server.",
             )
         self.root.chmod(0o700)
         self.data.mkdir(exist_ok=True, mode=0o700)
@@ -59,7 +59,7 @@ class ServerFolder:
     def require_ours(self) -> None:
         if not self.is_ours():
             raise FolderInUse(
-                f"{self.root} is not the folder of a private server of contend.",
+                f"{self.root} is not the folder of a private server.",
                 hint="Initialise a server in a new folder first.",
             )
 
@@ -72,8 +72,8 @@ class ServerFolder:
             raise FolderInUse(f"the marker of {self.root} cannot be read.") from None
         if made_by != (kind, version):
             raise FolderInUse(
-                f"the data in {self.root} is of {' '.join(made_by)}, not of {kind} {version}.",
-                hint="Use a new folder for another server.",
+                f"the data in {self.root} is from {' '.join(made_by)}, not from {kind} {version}.",
+                hint="Use a new folder for this server.",
             )
 
     def lock(self) -> int:
@@ -81,8 +81,8 @@ class ServerFolder:
             return lock(self.root / LOCK)
         except Locked:
             raise FolderInUse(
-                f"a live server uses {self.root}.",
-                hint="Wait until it ends, or use another folder.",
+                f"a running server uses {self.root}.",
+                hint="Wait until it ends, or use a different folder.",
             ) from None
 
     def move_redo_log(self, away: Path) -> None:
@@ -97,8 +97,8 @@ class ServerFolder:
             except OSError as error:
                 raise UnusableServer(
                     f"the redo log cannot be moved to {away.parent}: {error.strerror}.",
-                    hint="Name a folder with more room in server.redo_log_folder, or let "
-                    "innodb_log_file_size (innodb_redo_log_capacity) be smaller.",
+                    hint="Name a folder with more space in server.redo_log_folder, or lower "
+                    "innodb_log_file_size (innodb_redo_log_capacity).",
                 ) from None
             path.symlink_to(away / path.name)
 
@@ -156,8 +156,8 @@ def new_socket_folder() -> tuple[Path, int]:
         return folder, _lock(folder / _LOCK_NAME)
     raise UnusableServer(
         f"no folder for the server's socket: "
-        f"none of {', '.join(candidates)} is writable and short.",
-        hint="Set TMPDIR to a folder whose path is short.",
+        f"none of {', '.join(candidates)} is writable and has a short path.",
+        hint="Set TMPDIR to a folder with a short path.",
     )
 
 
@@ -177,8 +177,8 @@ def new_log_folder(base: Path) -> tuple[Path, int]:
         return folder, _lock(folder / _LOG_LOCK_NAME)
     except OSError as error:
         raise UnusableServer(
-            f"the redo log can have no folder in {base}: {error.strerror}.",
-            hint="Name another one in server.redo_log_folder.",
+            f"a folder for the redo log cannot be created in {base}: {error.strerror}.",
+            hint="Name a different one in server.redo_log_folder.",
         ) from None
 
 

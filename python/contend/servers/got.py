@@ -88,7 +88,7 @@ class ServerTree:
     def from_manifest(cls, folder: Path, saved: dict[str, Any]) -> ServerTree:
         dirs = saved.pop("library_dirs")
         if not isinstance(dirs, list):
-            raise TypeError("library_dirs is a list")
+            raise TypeError("library_dirs is not a list")
         paths: dict[str, Any] = {name: path and folder / path for name, path in saved.items()}
         return cls(**{**paths, "library_dirs": tuple(folder / each for each in dirs)})
 
@@ -97,7 +97,7 @@ def find_layout(root: Path, kind: str) -> ServerTree:
     """Look through an unpacked tree. Raises GetFailed if a part is missing."""
     program = _first(root / folder / name for name in PROGRAMS[kind] for folder in _PROGRAM_FOLDERS)
     if program is None:
-        raise GetFailed(f"the packages hold no {kind} server program.")
+        raise GetFailed(f"the packages contain no {kind} server program.")
     check_runs_here(program)
     elf = read_elf(program)
     interpreter = None if elf is None else elf.interpreter
@@ -106,14 +106,14 @@ def find_layout(root: Path, kind: str) -> ServerTree:
     folders = _library_dirs(root)
     loader = _first(folder / Path(interpreter).name for folder in folders)
     if loader is None:
-        raise GetFailed(f"the packages hold no dynamic loader {Path(interpreter).name}.")
+        raise GetFailed(f"the packages contain no dynamic loader {Path(interpreter).name}.")
     share = _first(
         root / "usr/share" / name
         for name in KINDS[kind].share_folders
         if (root / "usr/share" / name / _MESSAGES).exists()
     )
     if share is None:
-        raise GetFailed("the packages hold no error messages of the server.")
+        raise GetFailed("the packages contain no error messages of the server.")
     return ServerTree(loader, folders, program, root / "usr", share, _plugin_dir(root, kind))
 
 
@@ -258,7 +258,7 @@ def keep(cache: Path, filled: Path, name: str) -> CachedServer:
     filled.rename(final)
     got = read(final)
     if got is None:
-        raise GetFailed(f"{final} is not a whole server.", hint="Remove the folder and try again.")
+        raise GetFailed(f"the server in {final} is incomplete.", hint="Remove the folder.")
     return got
 
 
@@ -269,7 +269,7 @@ def find_by_name(cache: Path, name: str) -> CachedServer:
         if each.binary.name == name:
             return each
     names = [each.binary.name for each in got]
-    hint = did_you_mean(name, names) or "`contend server list` shows all there are."
+    hint = did_you_mean(name, names) or "`contend server list` lists all servers."
     raise UnknownServer(f"there is no server {name}.", hint=hint)
 
 
@@ -294,7 +294,7 @@ def require_idle(folder: Path) -> None:
         if program.is_relative_to(folder.resolve()):
             raise FolderInUse(
                 f"process {process.name} runs the server in {folder}.",
-                hint="Wait until it has ended, or end it.",
+                hint="Wait until it ends, or end it.",
             )
 
 

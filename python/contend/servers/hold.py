@@ -60,7 +60,7 @@ def unique_name(connection: Connection[Any]) -> str:
     port have the same id. So host and data folder are part of the name.
     """
     try:
-        told = dict(
+        names = dict(
             fetch(
                 connection,
                 "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
@@ -69,7 +69,7 @@ def unique_name(connection: Connection[Any]) -> str:
         )
     except pymysql.err.MySQLError:
         return ""
-    return "\n".join(f"{name}={told[name]}" for name in sorted(told))
+    return "\n".join(f"{name}={names[name]}" for name in sorted(names))
 
 
 class ServerHold:
@@ -100,8 +100,8 @@ class ServerHold:
             name = unique_name(connection)
             if self.name not in (None, name):
                 raise AnotherServer(
-                    f"another server answers at {self._server} than before.",
-                    hint="What was changed on the other one is noted; nothing was done to this.",
+                    f"a different server now answers at {self._server}.",
+                    hint="The changes on the previous one are recorded; this one was not touched.",
                 )
             with contextlib.suppress(pymysql.err.MySQLError):
                 fetch(connection, f"SET SESSION wait_timeout = {_IDLE_S}")
@@ -177,17 +177,16 @@ class ServerHold:
         if got == 0:
             raise self._in_use(connection)
         if got is None:
-            raise WorkError(f"{self._server} did not give the lock that contend takes first.")
+            raise WorkError(f"{self._server} did not grant the lock that contend needs.")
         return bool(got == 1)  # A different answer comes from a program that imitates a server.
 
     def _in_use(self, connection: Connection[Any]) -> ServerInUse:
         holder = _holder(connection)
-        known = "" if holder is None else f": connection {holder} there{whose(connection, holder)}"
+        known = "" if holder is None else f": connection {holder}{whose(connection, holder)}"
         ends = "" if holder is None else f" If that host is gone, `KILL {holder}` ends it."
         return ServerInUse(
-            f"another contend process is at work on {self._server}{known}. It puts back itself "
-            "what it changes there.",
-            hint=f"Wait until it is done, or stop it first.{ends}",
+            f"another contend process is using {self._server}{known}. It reverts its own changes.",
+            hint=f"Wait until it ends, or stop it.{ends}",
         )
 
 
@@ -243,18 +242,18 @@ def wait_for_fill(server: ExistingServer, database: str, on_wait: Callable[[str]
         LoadingElsewhere: the load took longer than the limit.
     """
     deadline = time.monotonic() + WAITED_S
-    told = False
+    is_reported = False
     with server.connect(read_timeout=LONG_S) as connection:
-        while not _get(connection, server, database, _AT_ONCE_S if told else 0):
+        while not _get(connection, server, database, _AT_ONCE_S if is_reported else 0):
             who = _filler(connection, database)
-            if not told:
+            if not is_reported:
                 on_wait(who)
-                told = True
+                is_reported = True
             if time.monotonic() > deadline:
                 raise LoadingElsewhere(
                     f"{who} still loads tables into {database} on {server.dsn} after "
-                    f"{format_duration(WAITED_S)}; nothing was touched",
-                    hint="Try again when that one has ended, or end it.",
+                    f"{format_duration(WAITED_S)}; nothing was changed",
+                    hint="Try again when it has ended, or end it.",
                 )
 
 
@@ -269,8 +268,8 @@ def nobody_fills(server: ExistingServer, database: str) -> Iterator[None]:
         if not _get(connection, server, database, _AT_ONCE_S):
             raise LoadingElsewhere(
                 f"{_filler(connection, database)} loads tables into {database} on {server.dsn} "
-                "now; nothing was touched",
-                hint="Try again when that one has ended.",
+                "now; nothing was changed",
+                hint="Try again when it has ended.",
             )
         yield
 
@@ -280,8 +279,8 @@ def _get(connection: Connection[Any], server: ExistingServer, database: str, wai
     got = rows[0][0] if rows else None
     if got not in (0, 1):
         raise WorkError(
-            f"{server.dsn} did not say whether somebody loads tables into {database}: GET_LOCK "
-            f"gave {got!r}.",
+            f"{server.dsn} did not report whether tables are being loaded into {database}: "
+            f"GET_LOCK returned {got!r}.",
             hint="Check that it is a server of MariaDB or MySQL.",
         )
     return bool(got)

@@ -23,8 +23,8 @@ NOT_RUN = 127
 
 
 def main(arguments: list[str]) -> int:
-    what, parent, command = arguments[0], int(arguments[1]), arguments[2:]
-    stays = what == "group"
+    scope, parent, command = arguments[0], int(arguments[1]), arguments[2:]
+    stays = scope == "group"
     if stays:
         signal.signal(signal.SIGUSR1, _kill_group)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -92,8 +92,8 @@ def table_mark(connection: Connection[Any], database: str, table: str) -> Mark |
     mark = mark_of(comment, stored, name) if kind == "BASE TABLE" else None
     if mark is None:
         raise TableNotOurs(
-            f"the server already has a table {database}.{table} that contend did not make.",
-            hint="Nothing was touched. Name another database in the DSN, or move that table away.",
+            f"the server already has a table {database}.{table} that contend did not create.",
+            hint="Name a different database in the DSN, or move the table. Nothing was changed.",
         )
     return mark
 

@@ -62,7 +62,7 @@ def normal_name(name: str) -> str:
     if not _NAME.match(text):
         raise OptionRejected(
             f"{name!r} is not the name of a server option.",
-            hint="Names are letters, digits and underscores, such as key_buffer_size.",
+            hint="Use letters, digits and underscores, as in key_buffer_size.",
         )
     return text
 
@@ -91,8 +91,8 @@ def refuse_outside(name: str, value: Value) -> None:
     """
     if isinstance(value, str) and any(map(_is_outside, _PARTS.split(value))):
         raise OptionRejected(
-            f"{name} = {value}: a place outside the server's own folder is refused.",
-            hint="Give a file name without a folder; the file is then in the server's data folder.",
+            f"{name} = {value}: files outside the server's own folder are not allowed.",
+            hint="Give a file name without a folder: the file is in the server's data folder.",
         )
 
 
@@ -119,8 +119,8 @@ def as_arguments(options: Mapping[str, Value], valued: frozenset[str] = frozense
         normal = normal_name(name)
         if any(one in RESERVED for one in readings(normal)):
             raise OptionRejected(
-                f"the option {normal} of a private server is set by contend itself.",
-                hint="Leave it out; a private server has its own folder, socket and port.",
+                f"contend itself sets the option {normal} of a private server.",
+                hint="Remove it; a private server has its own folder, socket and port.",
             )
         refuse_outside(normal, value)
         option = "--" + normal.replace("_", "-")
@@ -172,18 +172,18 @@ def size_in_bytes(text: str) -> int | None:
     return int(match["number"]) << (10 * power)
 
 
-def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
+def truncation(name: str, requested: Value, effective: str | None) -> Truncated | None:
     """The server's value, if it differs from the requested one.
 
     Only numbers and switches are compared. Words have more than one spelling (an enumeration also
     has numbers), and the servers refuse a wrong word instead of changing it.
     """
-    if got is None:
+    if effective is None:
         return None
-    wanted, there = as_number(as_text(asked)), as_number(got)
+    wanted, there = as_number(as_text(requested)), as_number(effective)
     if wanted is None or there is None or wanted == there:
         return None
-    return Truncated(name, as_text(asked), got)
+    return Truncated(name, as_text(requested), effective)
 
 
 def truncations(

@@ -178,14 +178,14 @@ class PrivateServer:
                     keep_open=[lock],
                 )
             try:
-                self._wait_until_ended(process, "make its data folder", timeout_s)
+                self._wait_until_ended(process, "create its data folder", timeout_s)
             finally:
                 process.kill()
                 process.wait()
             script.unlink()
             if process.returncode != 0:
                 raise error_log.start_failure(
-                    self.binary, process.returncode, self.log(), "make its data folder"
+                    self.binary, process.returncode, self.log(), "create its data folder"
                 )
         finally:
             os.close(lock)
@@ -297,14 +297,14 @@ class PrivateServer:
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
-    def place_threads(self, asked: Mapping[str, Placement]) -> dict[str, dict[str, str]]:
+    def place_threads(self, placements: Mapping[str, Placement]) -> dict[str, dict[str, str]]:
         """Place threads by role, which the server must distinguish (performance_schema); returns
         their placement by role."""
         with self.connect() as connection:
             threads = by_role(variables.threads(connection))
-        if any(placement.is_real_time for placement in asked.values()):
+        if any(placement.is_real_time for placement in placements.values()):
             self._watch(self.pid)
-        return place_threads(threads, asked)
+        return place_threads(threads, placements)
 
     def log(self) -> str:
         try:
@@ -326,7 +326,7 @@ class PrivateServer:
             kill_group(process, self._pid_file)
             self._forget()
             raise ServerDied(
-                f"the private {self.binary.kind} server ended by itself "
+                f"the private {self.binary.kind} server ended unexpectedly "
                 f"({error_log.describe_exit(code)}).",
                 hint=f"Its log is {self.log_path}.",
                 detail=error_log.tail(self.log()),
@@ -392,7 +392,7 @@ class PrivateServer:
             self._pid_file.write_text(f"{pid}\n", encoding="ascii")
 
     def _wait_until_ended(
-        self, process: subprocess.Popen[bytes], what: str, timeout_s: float
+        self, process: subprocess.Popen[bytes], action: str, timeout_s: float
     ) -> None:
         deadline = time.monotonic() + timeout_s
         while True:
@@ -400,7 +400,7 @@ class PrivateServer:
                 process.wait(_LOG_POLL_S)
                 return
             except subprocess.TimeoutExpired:
-                self._give_up_if_hopeless(deadline, what, timeout_s)
+                self._give_up_if_hopeless(deadline, action, timeout_s)
 
     def _wait_until_ready(self, timeout_s: float) -> None:
         assert self._process is not None
@@ -437,18 +437,18 @@ class PrivateServer:
         if not checked:
             self.kill()
             raise OptionRejected(
-                "a server with imported data checks rights, and skip_grant_tables is against it: "
-                "triggers and routines of the dump would have all of them.",
-                hint="Leave skip_grant_tables out.",
+                "skip_grant_tables is not allowed with imported data: triggers and routines of the "
+                "dump would have all privileges.",
+                hint="Remove skip_grant_tables.",
             )
 
-    def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
+    def _give_up_if_hopeless(self, deadline: float, action: str, timeout_s: float) -> None:
         # On a full disk a server waits for space without a limit.
         if error_log.cause(self.log()) is error_log.Diagnosis.DISK_FULL:
             raise error_log.disk_full(self.binary, self.log())
         if time.monotonic() > deadline:
             raise ServerFailed(
-                f"the server did not {what} within {timeout_s:.0f} s.",
+                f"the server did not {action} within {timeout_s:.0f} s.",
                 detail=error_log.tail(self.log()),
             )
 

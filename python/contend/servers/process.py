@@ -50,8 +50,8 @@ def spawn(
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
     environment.update(more_environment or {})
-    what = "group" if group else "program"
-    command = [sys.executable, "-I", "-S", str(_LAUNCHER), what, str(os.getpid()), *argv]
+    scope = "group" if group else "program"
+    command = [sys.executable, "-I", "-S", str(_LAUNCHER), scope, str(os.getpid()), *argv]
     started = _spawner().submit(
         subprocess.Popen,
         command,
@@ -111,9 +111,9 @@ def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: fl
             ended = now
         if ended is not None and now > ended + WRAPPER_GRACE_S:
             raise ServerFailed(
-                f"the program that the server was started with did not end within "
-                f"{WRAPPER_GRACE_S:.0f} s after the server.",
-                hint="What server.wrap names must end when the server does.",
+                f"the program of server.wrap did not end within {WRAPPER_GRACE_S:.0f} s after the "
+                "server.",
+                hint="Use a program that ends when the server does.",
             )
         if now > started + timeout_s:
             raise ServerFailed(f"the server did not stop within {timeout_s:.0f} s and was killed.")

@@ -230,8 +230,8 @@ def rehearse(connection: Connection[Any], name: str, value: Value) -> bool:
         try:
             cursor.execute(f"{assignment(normal, value)}, GLOBAL pid_file = ''")
         except pymysql.err.MySQLError as error:
-            code, said = (*error.args, "", "")[:2]
-            is_about_it = code != _ER_READ_ONLY or f"'{normal}'" in str(said)
+            code, message = (*error.args, "", "")[:2]
+            is_about_it = code != _ER_READ_ONLY or f"'{normal}'" in str(message)
             if is_about_it and code in _REFUSALS:
                 raise _refused(normal, value, error) from error
         cursor.execute("SHOW WARNINGS")
@@ -240,20 +240,20 @@ def rehearse(connection: Connection[Any], name: str, value: Value) -> bool:
 
 def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRejected:
     code = error.args[0] if error.args else 0
-    said = str(error.args[-1]) if error.args else str(error)
+    message = str(error.args[-1]) if error.args else str(error)
     if code == _ER_UNKNOWN_VARIABLE:
-        return OptionRejected(f"the server has no variable {name}.", detail=said)
+        return OptionRejected(f"the server has no variable {name}.", detail=message)
     if code == _ER_READ_ONLY:
         return ReadOnly(
             f"the server cannot change {name} while it runs.",
-            hint='Change it by a restart: `change = "restart"` under [server].',
-            detail=said,
+            hint='Use a restart: `change = "restart"` under [server].',
+            detail=message,
         )
     if code in (_ER_WRONG_TYPE, _ER_WRONG_VALUE):
         return OptionRejected(
-            f"the server refuses the value {as_text(value)!r} for {name}.", detail=said
+            f"the server refuses the value {as_text(value)!r} for {name}.", detail=message
         )
-    return OptionRejected(f"the server did not set {name} (error {code}).", detail=said)
+    return OptionRejected(f"the server did not set {name} (error {code}).", detail=message)
 
 
 _PS_IN_US = 1_000_000

@@ -425,7 +425,7 @@ class TestDrop:
     def test_what_is_being_loaded_is_left(self) -> None:
         server: Any = FakeServer(HALF)
         server.busy = ["another"]
-        with pytest.raises(LoadingElsewhere, match="nothing was touched"):
+        with pytest.raises(LoadingElsewhere, match="nothing was changed"):
             drop_on(server, DATA, lambda _: True)
         assert server.statements == []
 

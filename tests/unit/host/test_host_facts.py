@@ -158,7 +158,7 @@ def test_a_file_that_holds_something_else(tree_of: Callable[[dict[str, str]], Pa
     assert host["memory"]["swappiness"] is None
     assert (
         host["missing"]["memory.swappiness"]
-        == "/proc/sys/vm/swappiness holds something else: 'lots'"
+        == "/proc/sys/vm/swappiness has unexpected content: 'lots'"
     )
 
 

@@ -46,7 +46,7 @@ def test_more_than_this_process_may_lock_is_refused_before_anything_is(
 ) -> None:
     before = locked_here()
     monkeypatch.setattr(page_cache, "lockable_bytes", lambda: 64 << 10)
-    with pytest.raises(RequestError, match=r"1.25 MiB of files .* may lock 64 KiB") as caught:
+    with pytest.raises(RequestError, match=r"1.25 MiB .* may lock only 64 KiB") as caught:
         LockedFiles(files)
     assert "ulimit -l" in (caught.value.hint or "")
     assert locked_here() == before
@@ -58,7 +58,7 @@ def test_more_than_there_is_memory_is_refused(
     for path in files:
         page_cache.drop(path)
     monkeypatch.setattr(page_cache, "memory_available_bytes", lambda: 64 << 10)
-    with pytest.raises(RequestError, match="64 KiB of it are free"):
+    with pytest.raises(RequestError, match="only 64 KiB is free"):
         LockedFiles(files)
 
 

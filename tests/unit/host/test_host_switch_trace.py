@@ -19,7 +19,7 @@ from contend.host.switch_trace import SwitchTracer, threads_of
 def test_without_root_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(subprocess, "Popen", None)
-    with pytest.raises(WorkError, match=r"^tracing switches takes root$"), SwitchTracer():
+    with pytest.raises(WorkError, match=r"^tracing switches needs root$"), SwitchTracer():
         pass
 
 
@@ -59,7 +59,7 @@ def test_what_is_refused_is_told_in_the_words_of_who_refused_it(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(switch_trace, "TRACEFS", str(tmp_path))
-    told = rf"tracefs cannot be had: {re.escape(reason)}$"
+    told = rf"tracefs is not available: {re.escape(reason)}$"
     with pytest.raises(WorkError, match=told), SwitchTracer():
         pass
 

@@ -259,7 +259,7 @@ class FakeTestbed:
             warnings=({"code": "from-stage", "message": "a mark"},),
         )
 
-    def death(self) -> ServerDied | None:
+    def exit_error(self) -> ServerDied | None:
         died, self.died = self.died, None
         return died
 

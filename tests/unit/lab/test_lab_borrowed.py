@@ -122,7 +122,7 @@ def test_only_what_differs_is_set_and_all_is_put_back(bench: Bench) -> None:
     testbed.close()
     assert bench.server.first == FIRST
     assert bench.noted == []
-    assert any(isinstance(e, Notice) and "put back" in e.text for e in bench.heard)
+    assert any(isinstance(e, Notice) and "reverted on" in e.text for e in bench.heard)
 
 
 def test_a_number_with_a_fraction_goes_back_as_a_number(bench: Bench) -> None:
@@ -220,7 +220,7 @@ def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
     for cell in (writing, bench.cell()):
         (mark,) = testbed.set(cell).warnings
         assert mark["code"] == "data-changed"
-        assert "not loaded anew" in mark["message"]
+        assert "does not reload" in mark["message"]
     assert len(bench.spoiled) == len(bench.provided) == 1
     # Other data are loaded, and are what they should be.
     more = writing.having(data__rows=2000)
@@ -254,7 +254,7 @@ class TestStatements:
             if statement in self.refused:
                 raise StatementFailed(f"the server refused {statement!r}")
             if statement in self.lost:
-                raise ConnectionLost("the server broke off the connection.", statement)
+                raise ConnectionLost("the server closed the connection.", statement)
             said.append(statement)
             return 0.1
 
@@ -267,7 +267,7 @@ class TestStatements:
     def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
         testbed = bench.testbed()
         testbed.set(bench.cell().having(setup=self.STEPS))
-        assert bench.noted[-2:] == ["what setup did, by 'DROP a'", "what setup did, by 'DROP b'"]
+        assert bench.noted[-2:] == ["the setup, by 'DROP a'", "the setup, by 'DROP b'"]
         testbed.close()
         assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
         assert bench.noted == []
@@ -301,7 +301,7 @@ class TestStatements:
         assert "the server refused 'DROP b'" in (caught.value.detail or "")
         assert "contend restore mysql://bench@db1:3307/" in (caught.value.hint or "")
         assert said[-1] == "DROP a"
-        assert bench.noted == ["what setup did, by 'DROP b'"]
+        assert bench.noted == ["the setup, by 'DROP b'"]
         assert bench.server.first == FIRST
 
 
@@ -309,10 +309,10 @@ def test_a_table_that_somebody_replaced_is_told_once_and_looked_at_anew(bench: B
     testbed = bench.testbed()
     testbed.set(bench.cell())
     bench.server.answers["CREATE_TIME"] = [("theirs", "2026-01-02 00:00:00")]
-    death = testbed.death()
-    assert isinstance(death, TablesReplaced)
-    assert "replaced sbtest.sbtest" in death.message
-    assert testbed.death() is None
+    exit_error = testbed.exit_error()
+    assert isinstance(exit_error, TablesReplaced)
+    assert "replaced sbtest.sbtest" in exit_error.message
+    assert testbed.exit_error() is None
     testbed.set(bench.cell())
     assert len(bench.provided) == 2
 
@@ -334,10 +334,10 @@ def test_a_copy_of_a_table_is_noticed_before_the_next_run(bench: Bench) -> None:
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
     testbed = bench.testbed()
     testbed.set(bench.cell())
-    assert testbed.death() is None
+    assert testbed.exit_error() is None
     bench.server.gone = True
-    death = testbed.death()
-    assert death is not None and "does not answer" in death.message
+    exit_error = testbed.exit_error()
+    assert exit_error is not None and "does not answer" in exit_error.message
 
 
 SYNCED = {
@@ -385,7 +385,7 @@ def members(role: str, *stubs: Stub) -> list[ClusterMember]:
 @pytest.mark.parametrize(
     ("second", "error", "words"),
     [
-        (Stub(gone=True), WorkError, r"node-2 of the cluster is not there: .* does not answer"),
+        (Stub(gone=True), WorkError, r"^node-2 of the cluster .* does not answer"),
         (Stub(version="11.8.3"), RequestError, r"node-1 is mariadb 10.*, node-2 is mariadb 11\.8"),
         (
             Stub(wsrep_cluster_status="non-Primary", wsrep_ready="OFF"),
@@ -420,10 +420,10 @@ def test_backends_have_their_warehouses_and_the_front_reaches_them() -> None:
     front.warehouses, one.warehouses, two.warehouses = {2, 4}, {2}, {4}
     require_rows(found, "d")
     two.warehouses = set()
-    with pytest.raises(RequestError, match=r"^backend-2 does not find warehouse 4"):
+    with pytest.raises(RequestError, match=r"^backend-2 has no warehouse 4"):
         require_rows(found, "d")
     two.warehouses, front.warehouses = {4}, {2}
-    with pytest.raises(RequestError, match=r"^front-1 does not find .*which backend-2 is to have"):
+    with pytest.raises(RequestError, match=r"^front-1 has no .*belongs to backend-2"):
         require_rows(found, "d")
 
 
@@ -441,7 +441,7 @@ class Place:
     def warm(self, _how: str) -> None:
         self.warmed = True
 
-    def death(self) -> ContendError | None:
+    def exit_error(self) -> ContendError | None:
         return self.error
 
     def leave(self) -> None:
@@ -454,7 +454,7 @@ def test_each_member_gets_what_is_its_own_and_all_are_put_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, *others = places = [Place() for _ in range(3)]
-    for name in ("set_options", "warm", "death", "leave"):
+    for name in ("set_options", "warm", "exit_error", "leave"):
         stands_in = getattr(first, name)
         monkeypatch.setattr(
             BorrowedTestbed, name, lambda _self, *asked, stands_in=stands_in: stands_in(*asked)
@@ -470,9 +470,9 @@ def test_each_member_gets_what_is_its_own_and_all_are_put_back(
     ]
     cluster.warm("index")
     assert [place.warmed for place in places] == [False, True, True]
-    assert cluster.death() is None
+    assert cluster.exit_error() is None
     places[1].error = WorkError("it hung up")
-    assert "backend-1 has gone: it hung up" in str(cluster.death())
+    assert "backend-1 has ended: it hung up" in str(cluster.exit_error())
     with pytest.raises(WorkError, match="it hung up"):
         cluster.leave()
     assert all(place.closed for place in places)

@@ -151,7 +151,7 @@ class TestCalibrating:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"format": 3}))
         bench.begin_calibrated(self.calibrate(bench, program))
-        assert "it is measured anew" in bench.notices()[0]
+        assert "measures it again" in bench.notices()[0]
         assert all("calibration" in record.probes for record in bench.records())
 
     def test_a_null_server_that_fails_costs_the_comparison_alone(

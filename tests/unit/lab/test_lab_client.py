@@ -116,7 +116,7 @@ def test_resuming_where_it_is_refused_runs_nothing(bench: Bench) -> None:
     bench.interrupted()
     why = {"type": "error", "message": "the kernel refuses io_uring: Operation not permitted"}
     bench.now(f"print({json.dumps(why)!r}); sys.exit(1)")
-    with pytest.raises(RequestError, match=r"begun with the engine io_uring .* refuses io_uring"):
+    with pytest.raises(RequestError, match=r"engine io_uring .* refuses io_uring"):
         bench.resume(load=bench.load)
     assert bench.load.plans == []
     assert len(bench.kept()) == 1
@@ -129,7 +129,7 @@ def test_a_folder_of_before_is_gone_on_with_and_told_of(bench: Bench) -> None:
         database.commit()
     bench.heard.clear()
     bench.resume()
-    assert any("the runs to come use io_uring" in text for text in bench.notices())
+    assert any("use io_uring" in text for text in bench.notices())
 
 
 def test_an_engine_that_the_kernel_refuses_is_refused_before_anything_is_made(

@@ -103,8 +103,8 @@ def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "levels", "baseline", "words"),
     [
-        ('"load.connections"', "[1, 8]", "1", "load.connections is a matter of the load"),
-        ('"load.idle_connections"', "[0, 8]", "0", "load.idle_connections is a matter of the load"),
+        ('"load.connections"', "[1, 8]", "1", "load.connections is a property"),
+        ('"load.idle_connections"', "[0, 8]", "0", "load.idle_connections is a property"),
     ],
 )
 def test_levels_of_the_load_cannot_be(
@@ -188,7 +188,7 @@ def test_levels_that_only_ask_otherwise_share_a_server(
 def test_levels_that_write_have_servers_of_their_own(tmp_path: Path) -> None:
     tiny = compared(tmp_path, *WRITING)
     assert design_of(tiny, tmp_path) == Design("slices", servers=2)
-    assert "not its own" in design_of(tiny, tmp_path, own=False).why
+    assert "name your own" in design_of(tiny, tmp_path, own=False).why
 
 
 def test_a_level_that_writes_is_not_in_slices_beside_one_that_reads_unless_asked_for(
@@ -225,7 +225,7 @@ def test_a_script_hops_unless_it_needs_threads_of_its_own(tmp_path: Path) -> Non
     tiny = experiment(tmp_path, text)
     assert design_of(tiny, tmp_path).in_slices
     design = choose_design(tiny, own=True, disk=tmp_path, blocking="mine.lua")
-    assert design.why == "the script mine.lua needs threads of its own, which cannot ask in turn"
+    assert "mine.lua needs its own threads" in (design.why or "")
 
 
 def test_a_server_that_is_not_ours_is_alone(tmp_path: Path) -> None:
@@ -263,8 +263,8 @@ class TestRoom:
         has(monkeypatch, memory=300 << 20)
         design = design_of(tiny, tmp_path)
         assert not design.in_slices
-        assert "2 servers with their data take about" in design.why
-        assert "of memory, and 300 MiB are available" in design.why
+        assert "2 servers with their data need about" in design.why
+        assert "300 MiB is available" in design.why
         assert "of memory" in refused(tiny, tmp_path)
 
     def test_copies_that_do_not_fit_on_the_disk(
@@ -273,8 +273,8 @@ class TestRoom:
         has(monkeypatch, disk=10 << 20)
         design = design_of(tiny, tmp_path)
         assert not design.in_slices
-        assert "2 copies of the data take about" in design.why
-        assert "10 MiB are free on the disk" in design.why
+        assert "2 copies of the data need about" in design.why
+        assert "10 MiB is free" in design.why
         assert "copies of the data" in refused(tiny, tmp_path)
 
     def test_each_level_takes_its_own(
@@ -335,10 +335,10 @@ class TestTime:
 
     def test_one_that_is_too_short_for_one_look_is_refused(self, tmp_path: Path) -> None:
         """Four cells of a slice, with its settling and the load before the first."""
-        with pytest.raises(RequestError, match="is too short: one look at every cell takes") as e:
+        with pytest.raises(RequestError, match="is too short: one repeat") as e:
             require_time(self.given(tmp_path, "400ms"), Design("slices"))
         assert e.value.exit_code == 2
-        assert e.value.hint == "Give it more time, or fewer cells."
+        assert "more time" in (e.value.hint or "")
         require_time(self.given(tmp_path, "2s"), Design("slices"))
 
     def test_a_look_is_as_long_as_the_experiment_says(self, tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_the_largest_level_counts(
     if fits:
         refuse_without_memory(cluster(tmp_path))
         return
-    with pytest.raises(RequestError, match=r"^the 4 servers of a level take about .* 100 MiB are"):
+    with pytest.raises(RequestError, match=r"^the 4 servers of a level need about .* 100 MiB is"):
         refuse_without_memory(cluster(tmp_path))
 
 

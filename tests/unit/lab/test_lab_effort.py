@@ -57,8 +57,8 @@ def test_without_a_limit_every_block_has_the_usual_slices(make: MakeBench) -> No
     [
         ('at_most = "60s"', "slices", None),
         ("", "slices", None),
-        ('at_most = "4s"', "slices", "4 s has room for about 1 of 6 repeats"),
-        ('at_most = "1s"', "runs", "1 s has room for about 1 of 6 repeats"),
+        ('at_most = "4s"', "slices", "4 s is enough for about 1 of 6 repeats"),
+        ('at_most = "1s"', "runs", "1 s is enough for about 1 of 6 repeats"),
     ],
 )
 def test_repeats_that_do_not_fit_are_said_first(

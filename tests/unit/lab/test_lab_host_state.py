@@ -48,7 +48,7 @@ def test_a_block_whose_cpus_were_moved_is_marked() -> None:
     looks = iter([cpu_state(95, 180.0), cpu_state(452), cpu_state(75)])
     found = watched(lambda _memory: next(looks))
     assert [one["code"] for one in found.warnings] == ["own", "cpus-moved"]
-    assert "in 452 ns before, and in 75 ns after" in found.warnings[1]["message"]
+    assert "452 ns before and 75 ns after" in found.warnings[1]["message"]
 
 
 def test_a_load_from_memory_is_measured_once_a_repeat() -> None:
@@ -121,7 +121,7 @@ class TestWaiting:
     def test_it_waits_until_three_looks_in_a_row_are_near(self) -> None:
         watch = self.watch([800.0, 90.0, 90.0, 500.0, 90.0, 90.0, 90.0], 60.0)
         assert watch.wait_for_calm() == 6 * LOOK_EVERY_S
-        assert self.told == ["waiting for the CPUs to be near one another, at most 60 s"]
+        assert "waiting up to 60 s" in "".join(self.told)
 
     def test_patience_is_that_of_the_whole_run(self) -> None:
         watch = self.watch([800.0], 2.0)
@@ -131,7 +131,7 @@ class TestWaiting:
 
     def test_more_time_is_promised_before_anything_runs(self) -> None:
         self.watch([800.0], 0.0).promise(is_open=True)
-        assert "back in 800 ns" in self.told[0]
+        assert "800 ns" in self.told[0]
         assert "takes 4 to 9 times as long" in self.told[0]
         assert "compare.wait_for_calm" in self.told[0]
         self.watch([800.0], 60.0).promise(is_open=False)

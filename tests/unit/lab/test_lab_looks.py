@@ -119,20 +119,20 @@ def raising(error: Exception) -> Callable[[], object]:
     return do
 
 
-LOST = "budget: this look is lost: {}. Every measured run is kept."
 BROKEN = ConnectionLost("Lost connection to server during query", "SELECT 1")
 
 
 def told(bench: Bench) -> list[str]:
-    """What was said of lost looks."""
+    """Notices about failed diagnostic passes."""
     texts = [getattr(event, "text", "") for event in bench.heard]
-    return [text for text in texts if "is lost" in text]
+    return [text for text in texts if "pass failed" in text]
 
 
 def test_a_look_that_fails_is_stored_with_its_reason_and_the_others_go_on(bench: Bench) -> None:
     _, found = looks(bench, Fails(raising(WorkError("no figures"))))
     assert [record.error for record in found] == ["no figures"] * 2 + [None] * 2
-    assert told(bench) == [LOST.format("no figures")]
+    (notice,) = told(bench)
+    assert notice.startswith("budget: ") and "failed: no figures." in notice
 
 
 def test_of_runs_one_by_one_the_one_that_failed_is_lost_alone(bench: Bench) -> None:
@@ -155,14 +155,14 @@ def test_a_server_that_dies_in_a_look_loses_that_look_and_the_next_has_a_new_one
     died = "the server ended by itself"
     assert [record.error for record in found] == [died] * 2 + [None] * 2
     assert [bool(record.figures) for record in found] == [False] * 2 + [True] * 2
-    assert told(bench) == [LOST.format(died)]
+    assert f"failed: {died}." in "".join(told(bench))
     assert bench.starts() == [1, 2]
 
 
 def test_a_control_connection_that_breaks_is_told_in_words(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.EXIT_S", 0.05)
     looks(bench, Fails(raising(BROKEN)))
     (said,) = told(bench)
     assert "Lost connection to server during query." in said

@@ -161,8 +161,8 @@ def test_other_data_replace_the_old(bench: Bench) -> None:
 def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
     bench.testbed.set(bench.cell())
     bench.server.dead = True
-    death = bench.testbed.death()
-    assert death is not None and death.detail == "[ERROR] mariadbd got signal 11"
+    exit_error = bench.testbed.exit_error()
+    assert exit_error is not None and exit_error.detail == "[ERROR] mariadbd got signal 11"
     assert bench.server.connection.closed
     bench.testbed.set(bench.cell())
     assert len(bench.provided) == 2
@@ -172,24 +172,24 @@ def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
 def test_an_option_that_is_contend_s_own_is_refused_before_anything_is_loaded(
     bench: Bench,
 ) -> None:
-    with pytest.raises(OptionRejected, match="port of a private server is set by contend itself"):
+    with pytest.raises(OptionRejected, match="contend itself sets the option port"):
         bench.testbed.set(bench.cell(options={"port": 3306}))
     assert bench.provided == []
 
 
 def test_a_server_that_lives_has_no_death(bench: Bench) -> None:
     bench.testbed.set(bench.cell())
-    assert bench.testbed.death() is None
+    assert bench.testbed.exit_error() is None
 
 
 def test_a_server_that_we_ended_ourselves_has_no_death(bench: Bench) -> None:
-    assert bench.testbed.death() is None
+    assert bench.testbed.exit_error() is None
     bench.testbed.set(bench.cell())
     bench.no_data = WorkError("loading 2k rows failed")
     more = bench.cell().having(data__rows=2000)
     with pytest.raises(WorkError, match="loading 2k rows failed"):
         bench.testbed.set(more)
-    assert bench.testbed.death() is None
+    assert bench.testbed.exit_error() is None
 
 
 class TestTruncated:

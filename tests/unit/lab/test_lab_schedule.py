@@ -65,7 +65,7 @@ class TestFixed:
     def test_all_that_was_planned_is_made(self, make: MakeBench) -> None:
         bench = make()
         bench.play()
-        assert finished(bench) == "every planned run was made"
+        assert finished(bench) == "all planned runs are done"
         assert repeats(bench) == {1: 2, 2: 2, 3: 2}
         assert whole(bench)
 
@@ -291,7 +291,7 @@ class TestResumed:
         assert [record.block for record in bench.records()] == [1, 1, 2, 2, 3, 3]
         bench.play()
         assert whole(bench)
-        assert finished(bench) == "every planned run was made"
+        assert finished(bench) == "all planned runs are done"
         assert bench.starts() == [4, 4], "on servers that were started for it"
 
     def test_the_time_of_earlier_sessions_counts(self, make: MakeBench) -> None:

@@ -18,7 +18,7 @@ from synthetic_run import FACTS, study, write_run, write_slices
 from contend.findings import analysis_of, study_of
 from contend.lab import sessions
 from contend.lab.events import Event, Notice
-from contend.lab.sessions import key_of, said_by, sessions_of
+from contend.lab.sessions import key_of, results_of, sessions_of
 from contend.metrics import metric_of
 from contend.metrics.probed import EarlierSession
 from contend.store import RunFolder
@@ -33,7 +33,7 @@ def test_a_run_says_what_its_report_says_by_its_own_scatter(
 ) -> None:
     tiny = study("quick", [f'compare.metric="{metric}"'])
     with RunFolder.open(write(tmp_path / "run", tiny)) as folder:
-        said, reported = said_by(tiny, folder), study_of(folder)
+        said, reported = results_of(tiny, folder), study_of(folder)
     printed = analysis_of(reported, metric_of(metric))
     assert said is not None and printed is not None
     assert said["run"] == "run"
@@ -49,7 +49,7 @@ def test_a_run_says_what_its_report_says_by_its_own_scatter(
 def test_one_repeat_says_nothing(tmp_path: Path) -> None:
     tiny = study("quick")
     with RunFolder.open(write_slices(tmp_path / "run", tiny, blocks=2)) as folder:
-        assert said_by(tiny, folder) is None
+        assert results_of(tiny, folder) is None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Pat
     bench.begin_with(replace(bench.equipment(), history=tmp_path / "file" / "sessions.jsonl"))
     assert bench.runs() == list(range(1, 9))
     told = [str(one) for one in bench.heard]
-    assert any("later sessions will not know of this one" in one for one in told)
+    assert any("not added to the history" in one for one in told)
 
 
 def test_no_history_is_looked_at_unless_there_is_one(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, line: bytes) -> Non
     sessions.append(path, KEY, entry("two"))
     found, (notice,) = runs(path)
     assert found == ["one", "two"]
-    assert notice.startswith(f"1 line is left out of {path}")
+    assert notice.startswith(f"skipped 1 line of {path}")
 
 
 def test_many_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_many_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     found, (notice,) = runs(tmp_path)
     assert found == []
-    assert "what earlier sessions said is not known" in notice
+    assert "earlier sessions cannot be read" in notice
 
 
 def test_it_lies_beside_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:

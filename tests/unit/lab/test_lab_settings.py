@@ -88,7 +88,7 @@ class TestSetup:
         assert len(bench.provided) == 2
         (notice,) = [one.text for one in bench.heard if isinstance(one, Notice)]
         assert "'DROP b'" in notice
-        assert "the copy of the data is thrown away" in notice
+        assert "the copy of the data is discarded" in notice
 
     def test_half_way_and_no_way_back_is_too(self, bench: Bench) -> None:
         bench.refuses = {"CREATE b", "DROP a"}
@@ -352,7 +352,7 @@ class TestTrial:
         monkeypatch.setattr(strict.server, "variables", lambda: {"key_cache_segments": "7"})
         made = tiny(tmp_path, in_place="restart", **{"64M": "65M"})
         self.try_it(strict, made)
-        with pytest.raises(RequestError, match="segments = 0 and 32 are the same to mariadb"):
+        with pytest.raises(RequestError, match="segments = 0 and 32 are equal on mariadb"):
             self.try_it(strict, made, exact=True)
 
     @pytest.mark.parametrize("refused", ["CREATE a", "DROP a"])

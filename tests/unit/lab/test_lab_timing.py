@@ -135,7 +135,7 @@ def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: Make) ->
     server.bench.play()
     (first, *_) = server.notices()
     assert first.startswith("statements take up to 3 s, so each level is measured for 15 s")
-    assert "5 min has room for about 2 of 4 repeats" in first
+    assert "5 min is enough for about 2 of 4 repeats" in first
 
 
 def test_time_that_has_no_room_for_one_is_refused(make: Make) -> None:

@@ -173,7 +173,7 @@ def test_a_server_whose_connections_break_before_it_ends_is_waited_for(
     def later() -> ServerDied | None:
         return ServerDied("the server was killed") if next(times) == 3 else None
 
-    monkeypatch.setattr(testbed, "death", later)
+    monkeypatch.setattr(testbed, "exit_error", later)
     go(tiny, folder, testbed=testbed, load=FakeLoad(Nth({2: LoadFailed("lost", code=2013)})))
     assert [r.status for r in folder.records()] == ["ok", "lost", *["ok"] * 6]
 
@@ -181,7 +181,7 @@ def test_a_server_whose_connections_break_before_it_ends_is_waited_for(
 def test_one_that_stays_is_not_waited_for_long(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.EXIT_S", 0.05)
     errors: dict[int, BaseException] = {
         2: LoadFailed("lost", code=2013),
         4: LoadFailed("refused", code=1146),
@@ -194,7 +194,7 @@ def test_one_that_stays_is_not_waited_for_long(
 def test_data_that_cannot_be_made_anew_are_told_as_such(
     tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server that loads failed, and the one under test was ended before: that is no death."""
+    """The server that loads failed, and the one under test was ended before: it is not an exit."""
     server = FakeServer(tmp_path)
     times = numbers()
 
@@ -240,7 +240,7 @@ def test_a_death_that_the_stage_meets_is_told_in_its_own_words(
 def test_a_control_connection_that_breaks_fails_the_run(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.lab.measure.DEATH_S", 0.05)
+    monkeypatch.setattr("contend.lab.measure.EXIT_S", 0.05)
     calls: list[CellSpec] = []
 
     def breaks(cell: CellSpec) -> None:

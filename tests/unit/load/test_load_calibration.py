@@ -139,7 +139,7 @@ def test_what_was_starved_is_told_and_tried_again(
     monkeypatch.setenv("STARVED", "8")
     found, heard = ensured([shape(1), shape(8)], program, tmp_path)
     assert found.of(shape(8)) is None
-    assert "1 of 2 kinds of load got no answer on this busy host" in heard.notices[-1]
+    assert "1 of 2 kinds of load had no answers" in heard.notices[-1]
     monkeypatch.delenv("STARVED")
     found, heard = ensured([shape(1), shape(8)], program, tmp_path)
     assert found.of(shape(8)) is not None
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_told_of_and_replaced(program: Path, tmp_path: Path) -
     path.write_text("{")
     found, heard = ensured([shape(1)], program, tmp_path)
     assert "is damaged" in heard.notices[0]
-    assert heard.notices[0].endswith("it is measured anew")
+    assert heard.notices[0].endswith("measures it again")
     assert stored(program, tmp_path) == found
 
 
@@ -197,7 +197,7 @@ def test_a_cache_that_cannot_be_written_costs_no_calibration(program: Path, tmp_
     (cache / "calibrations").symlink_to(tmp_path / "nowhere" / "at" / "all")
     found = ensure([shape(1)], program, cache, SHORT, heard.tell, heard.notices.append)
     assert found.of(shape(1)) is not None
-    assert "could not be kept" in heard.notices[-1]
+    assert "could not be stored" in heard.notices[-1]
 
 
 def test_others_ceilings_are_kept_beside_ours(program: Path, tmp_path: Path) -> None:

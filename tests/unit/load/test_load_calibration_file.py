@@ -55,7 +55,7 @@ def test_ceilings_of_engines_are_kept_apart(path: Path) -> None:
 
 def test_a_file_of_another_host_is_told_apart(path: Path) -> None:
     changed(path, host={"id": "ffffffffffff", "cpu": "x", "cpus": 1, "kernel": "y"})
-    with pytest.raises(DamagedCalibration, match="another host") as caught:
+    with pytest.raises(DamagedCalibration, match="different host") as caught:
         read(path, HOST, PROGRAM)
     assert "`contend calibrate`" in (caught.value.hint or "")
 

@@ -117,7 +117,7 @@ def test_a_worker_of_another_architecture_is_refused(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = dataclasses.replace(bench.host(0), facts={"machine": "riscv64"})
-    with pytest.raises(RequestError, match=r"is riscv64, and contend-load is for"):
+    with pytest.raises(RequestError, match=r"is riscv64, but contend-load is for"):
         bench.cluster._bring_program(host)
     monkeypatch.setattr(cluster.platform, "python_version_tuple", lambda: ("3", "99", "1"))
     with pytest.raises(RequestError, match=r"the worker at .* runs Python 3\..* runs 3\.99 here"):
@@ -151,7 +151,7 @@ def test_the_others_go_on_without_a_worker_that_dies(bench: Bench) -> None:
     gone = bench.host(1)
     plan = bench.plan(host_lost="go_on", measure_s=1.0)
     done = bench.run(plan, lambda: bench.users.signal(gone.address, signal.SIGKILL))
-    assert done["hosts"][1]["lost"].startswith("its worker has gone")
+    assert done["hosts"][1]["lost"].startswith("its worker is gone")
     assert done["events"] == done["hosts"][0]["events"] > 0
     # The kernel ends what it had started.
     bench.nobody_is_connected()
@@ -196,7 +196,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_all_connections(
     # So long Dask's client looks for it.
     monkeypatch.setattr(bench.cluster._client, "_timeout", 0.5)
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
-    with pytest.raises(LoadFailed, match=r"host .* was lost: its worker has gone"):
+    with pytest.raises(LoadFailed, match=r"host .* was lost: its worker is gone"):
         bench.run(bench.plan(), lambda: bench.users.signal("scheduler", signal.SIGKILL))
     bench.nobody_is_connected()
     with pytest.raises(WorkError, match=r"the Dask scheduler does not answer"):

@@ -123,7 +123,7 @@ def test_a_worker_that_is_gone_before_the_begin_is_lost(
         done = _fleet(hosts).run(
             _plan(socket, host_lost="go_on", measure_s=0.2), env={}, on_event=lambda _: None
         )
-        assert "its worker has gone" in done["hosts"][1]["lost"]
+        assert "its worker is gone" in done["hosts"][1]["lost"]
         assert done["events"] == done["hosts"][0]["events"] > 0
 
 
@@ -135,7 +135,7 @@ def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> No
             actor = hosts.known[-1].actor
             actor.fault = lambda name: Answered(gone)
 
-    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker has gone"):
+    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker is gone"):
         _fleet(hosts).run(_plan(socket), env={}, on_event=_once(die))
 
 
@@ -170,12 +170,12 @@ def test_a_host_is_asked_again_after_a_pause(
     host.actor.fault = lambda name: hears if asked.append(name) is None else None  # type: ignore[func-returns-value]
     now = 1000.0
     monkeypatch.setattr(fleet.time, "monotonic", lambda: now)
-    ear = fleet.Ear(0, host, 0.5)
-    assert ear.listen() == ["line"]
+    poll = fleet.HostPoll(0, host, 0.5)
+    assert poll.listen() == ["line"]
     now = 1000.49
-    assert ear.listen() == [] and len(asked) == 1
+    assert poll.listen() == [] and len(asked) == 1
     now = 1000.5
-    assert ear.listen() == ["line"] and len(asked) == 2
+    assert poll.listen() == ["line"] and len(asked) == 2
 
 
 def test_a_worker_that_hangs_is_lost(
@@ -242,7 +242,7 @@ def test_a_server_that_a_host_cannot_reach_is_refused(hosts: DirectCluster, sock
     fleet.refuse_out_of_reach(host, _plan(socket))
     host.facts["processes"] = "of another machine"
     fleet.refuse_out_of_reach(host, _plan(socket))  # The same path is there.
-    with pytest.raises(RequestError, match=r"host0 cannot reach the server: .* socket /nowhere"):
+    with pytest.raises(RequestError, match=r"host0 cannot reach the server at the socket /nowhere"):
         fleet.refuse_out_of_reach(host, _plan(Path("/nowhere")))
     plan = _plan(socket)
     plan["server"] = {"host": "127.0.0.1", "port": 3306}
@@ -258,7 +258,7 @@ def test_a_place_of_this_host_is_none_of_all(hosts: DirectCluster, socket: Path)
 
 def test_a_clock_that_nobody_sets_is_refused() -> None:
     offset: Any = {"steady_us": 0.0, "wall_us": -7200e6, "error_us": 9.0}
-    with pytest.raises(WorkError, match=r"host a is 7,200 s behind the one here"):
+    with pytest.raises(WorkError, match=r"host a is 7,200 s behind this host"):
         cluster.refuse_apart("a", offset)
     cluster.refuse_apart("a", {**offset, "wall_us": 500e3})
     assert cluster.on_clock(5, {**offset, "steady_us": -2.0}) == -1995
@@ -295,7 +295,7 @@ class Workers:
 def test_fewer_workers_than_hosts_are_refused(there: tuple[str, ...], said: str) -> None:
     few = Cluster(find_program(), "tcp://scheduler:8786")
     few._client = Workers(*there)
-    with pytest.raises(RequestError, match=f"load.hosts = 2, and the Dask scheduler has {said}$"):
+    with pytest.raises(RequestError, match=f"load.hosts = 2, but the Dask scheduler has {said}$"):
         few.hosts(2)
 
 
@@ -303,9 +303,9 @@ def test_a_clock_behind_a_firewall_names_the_host(hosts: DirectCluster) -> None:
     (host,) = hosts.hosts(1)
     with closed_port() as port:
         host.clock = f"127.0.0.1:{port}"
-        with pytest.raises(WorkError, match=r"host host0 cannot be asked for its clock") as raised:
+        with pytest.raises(WorkError, match=r"clock of host host0 cannot be read") as raised:
             Cluster(find_program(), None).clock_of(host)
-    assert "a firewall must let both through" in str(raised.value.hint)
+    assert "firewall" in str(raised.value.hint)
 
 
 @contextlib.contextmanager
@@ -333,7 +333,7 @@ def test_a_program_that_is_another_is_not_kept(
     data = b"#!/bin/sh\necho contend-load 9.9\n"
     sha256 = "d" * 64
     assert there.has("/nowhere", sha256) is False
-    assert there.keep(data, sha256) == "what arrived is not what was sent"
+    assert there.keep(data, sha256) == "the copy is damaged"
     sha256 = hashlib.sha256(data).hexdigest()
     assert there.keep(data, sha256) is None
     assert there.has("/nowhere", sha256) is True

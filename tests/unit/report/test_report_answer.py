@@ -71,7 +71,7 @@ def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_repo
     both = "levels, columns, rows, cells and pairs of levels"
     assert f"All 85 intervals of this metric ({both}) hold together" in basis
     assert " % of the noise is between " in basis and "between server starts" in basis
-    assert "Finished: every planned run was made." in basis
+    assert "Finished: all planned runs are done." in basis
     assert "four times the repeats halve that" in basis
 
 

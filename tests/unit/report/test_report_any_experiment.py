@@ -151,7 +151,7 @@ def write(path: Path, experiment: Experiment, seed: int) -> None:
             if how:
                 folder.append(record)
         if chance.random() < 0.7:
-            folder.finish("every planned run was made")
+            folder.finish("all planned runs are done")
     if experiment.factors and chance.random() < 0.3:
         add_looks(path, planned, (experiment.compared or experiment.factors[0]).path)
 

@@ -16,7 +16,7 @@ from contend.servers.errors import OptionRejected, ServerFailed
 from contend.servers.find import find_server
 from contend.servers.kinds import KINDS, refuse_unknown
 from contend.servers.kinds.base import Site
-from contend.servers.kinds.model import ModelKind, truth_beside
+from contend.servers.kinds.model import ModelKind, truth_file
 
 MODEL = KINDS["model"]
 
@@ -56,7 +56,7 @@ def test_an_option_that_it_does_not_have_is_refused_with_the_nearest() -> None:
     assert "key_buffer_size" in str(refused.value.hint)
     with pytest.raises(OptionRejected) as far:
         refuse_unknown(BINARY, ["xyzzy"])
-    assert "It takes " in str(far.value.hint) and "key_cache_segments" in str(far.value.hint)
+    assert "It has " in str(far.value.hint) and "key_cache_segments" in str(far.value.hint)
 
 
 def test_it_is_not_confused_with_a_server_that_is_looked_for() -> None:
@@ -85,7 +85,7 @@ def counting(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """A process that writes what it counted when it is told to, as a model server does."""
     log = tmp_path / "server.log"
     with subprocess.Popen(
-        [sys.executable, "-c", ANSWERS, str(truth_beside(log))],
+        [sys.executable, "-c", ANSWERS, str(truth_file(log))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -100,7 +100,7 @@ def test_each_look_is_a_line_of_its_own(counting: tuple[int, Path]) -> None:
     pid, log = counting
     assert ModelKind().counted(pid, log) == {"queries": 10, "segments": []}
     assert ModelKind().counted(pid, log) == {"queries": 20, "segments": []}
-    assert len(truth_beside(log).read_text().splitlines()) == 2
+    assert len(truth_file(log).read_text().splitlines()) == 2
 
 
 def test_one_that_is_gone_is_said(tmp_path: Path) -> None:

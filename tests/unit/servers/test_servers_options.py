@@ -54,7 +54,7 @@ def test_options_become_arguments() -> None:
     ],
 )
 def test_what_contend_sets_itself_is_refused(name: str) -> None:
-    with pytest.raises(OptionRejected, match="set by contend itself"):
+    with pytest.raises(OptionRejected, match="contend itself sets"):
         as_arguments({name: "x"})
 
 

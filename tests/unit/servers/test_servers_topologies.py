@@ -13,7 +13,7 @@ from contend.servers.deployment import Deployment, all_or_none, alone, last_keys
 from contend.servers.error_log import Truncated
 from contend.servers.errors import PortTaken, ServerDied
 from contend.servers.topologies import deployment_of
-from contend.servers.topologies.galera import Galera, asked_beside_its_line, why_not_synced
+from contend.servers.topologies.galera import Galera, peer_past_its_line, why_not_synced
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def test_what_is_wrong_with_a_node_is_said() -> None:
 def test_a_node_that_asks_another_beside_its_line_is_found() -> None:
     names = {4000: "node-1", 4001: "node-2"}
     by_lines = [("127.0.0.1", 4000), ("127.0.0.1", 4001), ("127.0.0.2", 5000)]
-    assert asked_beside_its_line(by_lines, names) is None
-    assert asked_beside_its_line([*by_lines, ("127.0.0.2", 4001)], names) == "node-2"
+    assert peer_past_its_line(by_lines, names) is None
+    assert peer_past_its_line([*by_lines, ("127.0.0.2", 4001)], names) == "node-2"
 
 
 class TakenPorts(Galera):

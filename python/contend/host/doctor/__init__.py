@@ -4,7 +4,7 @@ checks/     a table with a row for each check; functions for those with logic
 model       a check, its input, its possible results
 measures    small measurements that show the cost of a finding
 document    runs all checks; the stored document; differences between two of them
-words       a document as lines
+text        a document as lines
 """
 
 from contend.host.doctor.checks import CHECKS
@@ -16,4 +16,4 @@ from contend.host.doctor.document import (
     read_document,
     short_form,
 )
-from contend.host.doctor.words import lines_of, lines_of_comparison, lines_of_explanation
+from contend.host.doctor.text import lines_of, lines_of_comparison, lines_of_explanation

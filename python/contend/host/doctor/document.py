@@ -31,7 +31,7 @@ from contend.metrics.probed import CheckRecord
 FORMAT = 1
 
 
-class Looked(CheckRecord):
+class CheckOutcome(CheckRecord):
     """The result of a check, in the form of a document.
 
     outcome: `found`, `fine`, `unseen`.
@@ -54,7 +54,7 @@ class HostDocument(TypedDict):
     host: dict[str, str | int | None]
     server: str | None
     measured: dict[str, tuple[float, float, float]]
-    checks: list[Looked]
+    checks: list[CheckOutcome]
 
 
 def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostDocument:
@@ -74,7 +74,7 @@ def examine(subject: Subject, ignored: Mapping[str, str] | None = None) -> HostD
         "measured": {
             name: (found.value, found.low, found.high) for name, found in subject.measured.items()
         },
-        "checks": [_looked(check, subject, ignored.get(check.id)) for check in checks],
+        "checks": [_outcome(check, subject, ignored.get(check.id)) for check in checks],
     }
 
 
@@ -85,19 +85,18 @@ def short_form(folder: Path, ignored: Mapping[str, str] | None = None) -> list[C
         folder: on the disk of the data.
     """
     subject = Subject(Tree(Path("/")), folder)
-    looked = [
-        _looked(check, subject, (ignored or {}).get(check.id)) for check in CHECKS if check.in_short
-    ]
+    checks = (check for check in CHECKS if check.in_short)
+    outcomes = [_outcome(check, subject, (ignored or {}).get(check.id)) for check in checks]
     return [
         {name: one[name] for name in CheckRecord.__annotations__}  # type: ignore[misc, literal-required]
-        for one in by_severity(looked)
+        for one in by_severity(outcomes)
         if one["outcome"] == "found"
     ]
 
 
-def by_severity(looked: Iterable[Looked]) -> list[Looked]:
+def by_severity(outcomes: Iterable[CheckOutcome]) -> list[CheckOutcome]:
     ranks: dict[str | None, int] = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-    return sorted(looked, key=lambda one: ranks.get(one["severity"], len(ranks)))
+    return sorted(outcomes, key=lambda one: ranks.get(one["severity"], len(ranks)))
 
 
 def check_named(name: str) -> DoctorCheck:
@@ -108,7 +107,7 @@ def check_named(name: str) -> DoctorCheck:
     raise RequestError(
         f"doctor has no check {name!r}.",
         hint=did_you_mean(name, [check.id for check in CHECKS])
-        or "`contend doctor --explain all` lists them.",
+        or "`contend doctor --explain all` lists all checks.",
     )
 
 
@@ -120,7 +119,7 @@ def ignored_of(texts: Iterable[str]) -> dict[str, str]:
         if not equals or not reason.strip():
             raise RequestError(
                 f"--ignore {text} gives no reason.",
-                hint="Write --ignore ID=REASON; the reason is shown with what it hides.",
+                hint="Use --ignore ID=REASON; the reason is printed with the ignored finding.",
             )
         reasons[check_named(name.strip()).id] = reason.strip()
     return reasons
@@ -137,41 +136,41 @@ def with_server(subject: Subject, server: SeenServer, *, keep_folder: bool = Fal
 def read_document(path: Path) -> HostDocument:
     """A document that `contend doctor --json` printed; raises RequestError."""
     try:
-        said: Any = json.loads(path.read_text(encoding="utf-8"))
-        if said["format"] != FORMAT:
-            raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
-        for one in said["checks"]:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"format {content['format']}; this contend reads format {FORMAT}")
+        for one in content["checks"]:
             if not isinstance(one["state"], dict) or not isinstance(one["id"], str):
-                raise ValueError("a check in it is not as doctor writes it")
-        for name, found in said["measured"].items():
+                raise ValueError("one of its checks has an unexpected form")
+        for name, found in content["measured"].items():
             if name in UNITS:
                 Measure(*map(float, found))
-        str(said["host"]["name"])
+        str(content["host"]["name"])
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RequestError(
-            f"{path} is no document of doctor: {error}",
-            hint="`contend doctor --json > FILE` writes one.",
+            f"{path} is not a document of doctor: {error}",
+            hint="Write one with `contend doctor --json > FILE`.",
         ) from error
-    return cast(HostDocument, said)
+    return cast(HostDocument, content)
 
 
-def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
+def _outcome(check: DoctorCheck, subject: Subject, reason: str | None) -> CheckOutcome:
     try:
-        said = check.look(subject)
-        outcome = "fine" if said.severity is None else "found"
+        result = check.look(subject)
+        outcome = "fine" if result.severity is None else "found"
     except NotChecked as error:
-        said, outcome = Result(None, str(error)), "unseen"
+        result, outcome = Result(None, str(error)), "unseen"
     return {
         "id": check.id,
         "title": check.title,
         "outcome": outcome,
-        "severity": said.severity,
-        "evidence": said.evidence,
-        "state": dict(said.state),
+        "severity": result.severity,
+        "evidence": result.evidence,
+        "state": dict(result.state),
         "cost": _cost(check, subject),
-        "mend": said.mend or check.mend,
+        "mend": result.mend or check.mend,
         "touches": list(check.touches),
         "measure": check.measure,
         "ignored": reason if outcome == "found" else None,
@@ -179,18 +178,16 @@ def _looked(check: DoctorCheck, subject: Subject, reason: str | None) -> Looked:
 
 
 def _cost(check: DoctorCheck, subject: Subject) -> str:
-    found = subject.measured.get(check.measure or "")
-    if check.measure is None or found is None:
+    if check.measure is None or check.measure not in subject.measured:
         return f"Not measured here. {check.costs}"
-    return (
-        f"Measured here: {UNITS[check.measure][2]}, {in_words(check.measure, found)}. {check.costs}"
-    )
+    value = in_words(check.measure, subject.measured[check.measure])
+    return f"Measured here: {UNITS[check.measure][2]}, {value}. {check.costs}"
 
 
 def _host(subject: Subject) -> dict[str, str | int | None]:
     tree = subject.tree
     info = cpuinfo(tree)
-    model = (info[0].get("model name") if info else None) or "a CPU without a name"
+    model = (info[0].get("model name") if info else None) or "unknown CPU"
     return {
         "name": tree.text("proc/sys/kernel/hostname"),
         "kernel": tree.text("proc/sys/kernel/osrelease"),
@@ -235,7 +232,9 @@ def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
         cost = cost_between(check["measure"], *measured)
         if check["measure"] and cost is not None:
             explained.add(check["measure"])
-        found.append(_difference(check["id"], check["title"], _words(check), _words(other), cost))
+        found.append(
+            _difference(check["id"], check["title"], _setting(check), _setting(other), cost)
+        )
     for name in UNITS:
         cost = cost_between(name, *measured)
         if name not in explained and cost is not None and cost.size:
@@ -244,16 +243,16 @@ def compare(first: HostDocument, second: HostDocument) -> list[Difference]:
     return sorted(found, key=_rank)
 
 
-def _differ(one: Looked, other: Looked) -> bool:
+def _differ(one: CheckOutcome, other: CheckOutcome) -> bool:
     """Compare their settings; a check without settings never differs, its measure does."""
     if "unseen" in (one["outcome"], other["outcome"]):
         return one["outcome"] != other["outcome"] and bool(one["state"] or other["state"])
     return dict(one["state"]) != dict(other["state"])
 
 
-def _words(one: Looked) -> str:
+def _setting(one: CheckOutcome) -> str:
     if one["outcome"] == "unseen":
-        return f"not seen: {one['evidence']}"
+        return f"not checked: {one['evidence']}"
     return one["evidence"]
 
 

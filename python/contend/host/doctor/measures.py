@@ -72,12 +72,12 @@ def _there(folder: Path) -> Path:
 
 def quiet_window(seconds: float) -> dict[str, Measure]:
     """The host's counters over some seconds in which contend runs nothing."""
-    looks = [host.pressure()]
+    samples = [host.pressure()]
     for _ in range(_PARTS):
         time.sleep(seconds / _PARTS)
-        looks.append(host.pressure())
+        samples.append(host.pressure())
     known: dict[str, list[float]] = {}
-    for part in (host.change(one, other) for one, other in itertools.pairwise(looks)):
+    for part in (host.change(one, other) for one, other in itertools.pairwise(samples)):
         elapsed_s, vm = part["elapsed_s"], part["vm"]
         found = {"steal_share": part["steal_share"], "busy_share": part["busy_share"]}
         if elapsed_s > 0:
@@ -127,10 +127,10 @@ def _call_ns(call: Callable[[], object]) -> Measure:
     def nothing() -> None:
         return None
 
-    def took(what: Callable[[], object]) -> float:
+    def took(call: Callable[[], object]) -> float:
         begun = time.perf_counter_ns()
         for _ in times:
-            what()
+            call()
         return (time.perf_counter_ns() - begun) / len(times)
 
     empty = min(took(nothing) for _ in range(_PARTS))
@@ -149,35 +149,35 @@ def fault_us_per_mib(mib: int = 16) -> Measure:
     return quarters(took)
 
 
-def cpus(ask: Callable[[bool], CpuState]) -> dict[str, Measure]:
+def cpus(measure_cpus: Callable[[bool], CpuState]) -> dict[str, Measure]:
     """The distance of the CPUs, measured several times: they may move."""
-    looks: list[CpuState] = []
+    states: list[CpuState] = []
     with suppress(ContendError, OSError):
         for number in range(_PARTS):
-            looks.append(ask(number % 2 == 0))
+            states.append(measure_cpus(number % 2 == 0))
             time.sleep(0.2)
     found: dict[str, Measure] = {}
-    if pairs := [pair for look in looks for pair in look["pairs"]]:
+    if pairs := [pair for state in states for pair in state["pairs"]]:
         found["handover_ns"] = _around_middle(
             [
-                statistics.fmean(pair["handover_ns"] for pair in look["pairs"])
-                for look in looks
-                if look["pairs"]
+                statistics.fmean(pair["handover_ns"] for pair in state["pairs"])
+                for state in states
+                if state["pairs"]
             ]
         )
         found["wake_us"] = quarters([pair["wake_us"] for pair in pairs])
-    if loads := [ns for look in looks if (ns := look["memory_ns"]) is not None]:
+    if loads := [ns for state in states if (ns := state["memory_ns"]) is not None]:
         found["memory_ns"] = _around_middle(loads)
     return found
 
 
-def nodes(ask: Callable[[], NodeMatrix]) -> dict[str, Measure]:
+def nodes(measure_nodes: Callable[[], NodeMatrix]) -> dict[str, Measure]:
     """The distance of other nodes' memory; empty on a host with one node."""
     far: list[float] = []
     with suppress(ContendError, OSError):
         far = [
             ns
-            for pair in ask()["pairs"]
+            for pair in measure_nodes()["pairs"]
             if pair["cpus_of"] != pair["memory_of"] and (ns := pair["latency_ns"]) is not None
         ]
     return {"far_memory_ns": _around_middle(far)} if far else {}

@@ -22,7 +22,7 @@ Value = str | int | float | bool | None
 State = Mapping[str, Value]
 """Settings of the host, by short names: `--compare` shows them side by side."""
 
-NOT_MEASURED = "it was not measured"
+NOT_MEASURED = "not measured"
 """Prefix of the reason if a measurement would be needed."""
 
 
@@ -118,7 +118,7 @@ class Subject:
         """The mount of the data's folder."""
         mount = mount_of(self.tree, self.folder)
         if mount is None:
-            raise NotChecked("/proc/self/mountinfo shows no mount for the folder of the data")
+            raise NotChecked("/proc/self/mountinfo has no mount for the folder of the data")
         return mount
 
     @cached_property
@@ -150,7 +150,7 @@ class Subject:
 
     def unclear(self, path: str) -> NotChecked:
         """The error for a file with unexpected content."""
-        return NotChecked(f"/{path} holds something else: {self.text(path)[:40]!r}")
+        return NotChecked(f"/{path} has unexpected content: {self.text(path)[:40]!r}")
 
     def seen(self, name: str) -> float | None:
         """The measurement with this name; None if there is none."""

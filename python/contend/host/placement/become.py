@@ -36,9 +36,9 @@ class NotPlaced(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    asked, command = json.loads(arguments[0]), arguments[1:]
+    spec, command = json.loads(arguments[0]), arguments[1:]
     try:
-        place(asked)
+        place(spec)
     except (NotPlaced, OSError) as error:
         sys.stderr.write(f"contend cannot place {Path(command[0]).name}: {error}\n")
         return NOT_RUN
@@ -49,47 +49,47 @@ def main(arguments: list[str]) -> int:
         return NOT_RUN
 
 
-def place(asked: dict[str, Any]) -> None:
+def place(spec: dict[str, Any]) -> None:
     """Apply in this order: the group first, since it limits the rest; the class last, since it may
     keep others from their CPU."""
-    for group in asked["groups"]:
-        _do(f"it cannot join {group}", lambda file=group: _write(file, str(os.getpid())))
-    if asked["open_files"] is not None:
-        _do(f"{asked['open_files']} open files", lambda: _open_files(asked["open_files"]))
-    if asked["lock_memory"]:
+    for group in spec["groups"]:
+        _do(f"cannot join {group}", lambda file=group: _write(file, str(os.getpid())))
+    if spec["open_files"] is not None:
+        _do(f"{spec['open_files']} open files", lambda: _open_files(spec["open_files"]))
+    if spec["lock_memory"]:
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        _do("memory without a limit to lock", lambda: resource.setrlimit(MEMLOCK, unlimited))
-    if asked["transparent_huge"] is False:
+        _do("no limit on locked memory", lambda: resource.setrlimit(MEMLOCK, unlimited))
+    if spec["transparent_huge"] is False:
         _do(
             "no transparent huge pages",
             lambda: _call(_libc().prctl, PR_SET_THP_DISABLE, 1, 0, 0, 0),
         )
-    if asked["memory"] is not None:
-        said = f"memory {asked['memory']} of the nodes {asked['nodes']}"
-        _do(said, lambda: _set_memory(asked["memory"], asked["nodes"]))
-    if asked["cpus"] is not None:
-        _do(f"the CPUs {asked['cpus']}", lambda: os.sched_setaffinity(0, asked["cpus"]))
-    if asked["io_class"] is not None:
-        _do(f"I/O class {asked['io_class']}", lambda: _set_io(asked["io_class"], asked["io_level"]))
-    if asked["nice"] is not None:
-        _do(f"nice {asked['nice']}", lambda: os.setpriority(os.PRIO_PROCESS, 0, asked["nice"]))
-    if asked["session_nice"] is not None:
-        _autogroup(asked["session_nice"])
-    if asked["scheduler"] is not None:
-        parameters = os.sched_param(asked["priority"])
-        number = CLASSES[asked["scheduler"]]
-        said = f"class {asked['scheduler']}, priority {asked['priority']}"
-        _do(said, lambda: os.sched_setscheduler(0, number, parameters))
+    if spec["memory"] is not None:
+        request = f"memory {spec['memory']} of nodes {spec['nodes']}"
+        _do(request, lambda: _set_memory(spec["memory"], spec["nodes"]))
+    if spec["cpus"] is not None:
+        _do(f"CPUs {spec['cpus']}", lambda: os.sched_setaffinity(0, spec["cpus"]))
+    if spec["io_class"] is not None:
+        _do(f"I/O class {spec['io_class']}", lambda: _set_io(spec["io_class"], spec["io_level"]))
+    if spec["nice"] is not None:
+        _do(f"nice {spec['nice']}", lambda: os.setpriority(os.PRIO_PROCESS, 0, spec["nice"]))
+    if spec["session_nice"] is not None:
+        _autogroup(spec["session_nice"])
+    if spec["scheduler"] is not None:
+        parameters = os.sched_param(spec["priority"])
+        number = CLASSES[spec["scheduler"]]
+        request = f"class {spec['scheduler']}, priority {spec['priority']}"
+        _do(request, lambda: os.sched_setscheduler(0, number, parameters))
 
 
-def _do(what: str, step: Any) -> None:
+def _do(request: str, step: Any) -> None:
     try:
         step()
     except OSError as error:
-        raise NotPlaced(f"{what}: {error.strerror or error}") from error
+        raise NotPlaced(f"{request}: {error.strerror or error}") from error
     except ValueError as error:
         # setrlimit's message for a hard limit that may not be raised.
-        raise NotPlaced(f"{what}: {error}") from error
+        raise NotPlaced(f"{request}: {error}") from error
 
 
 def _open_files(wanted: int) -> None:
@@ -102,7 +102,7 @@ def _autogroup(nice: int) -> None:
     """Between sessions, an autogroup's nice counts; a process's counts only within its own."""
     file = "/proc/self/autogroup"
     if Path(file).exists():
-        _do(f"nice {nice} of its session", lambda: _write(file, str(nice)))
+        _do(f"session nice {nice}", lambda: _write(file, str(nice)))
 
 
 def _set_memory(policy: str, nodes: list[int]) -> None:
@@ -123,7 +123,7 @@ def _set_io(io_class: str, level: int) -> None:
 def _number(calls: dict[str, int]) -> int:
     machine = os.uname().machine
     if machine not in calls:
-        raise NotPlaced(f"contend does not know the system call of a {machine}")
+        raise NotPlaced(f"contend does not know the system call on {machine}")
     return calls[machine]
 
 

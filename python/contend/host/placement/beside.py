@@ -54,12 +54,12 @@ class Neighbour:
     """Runs until `close`, or until this process ends for any reason."""
 
     def __init__(self, spin: Spin) -> None:
-        period_ms, what = PATTERNS[spin.pattern]
+        period_ms, work = PATTERNS[spin.pattern]
         self._processes = [
             subprocess.Popen(
                 [
                     *replace(spin.placement, cpus=(cpu,)).prefix(),
-                    *_command("spin.py", spin.share, period_ms, what, os.getpid()),
+                    *_command("spin.py", spin.share, period_ms, work, os.getpid()),
                 ],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -78,8 +78,8 @@ class Neighbour:
         for process in self._processes:
             if process.poll() is not None:
                 assert process.stderr is not None
-                said = process.stderr.read().decode(errors="replace").strip()
-                raise WorkError("the neighbour ended", detail=said or None)
+                output = process.stderr.read().decode(errors="replace").strip()
+                raise WorkError("the neighbour process ended", detail=output or None)
 
     def close(self) -> None:
         for process in self._processes:

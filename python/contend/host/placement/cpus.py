@@ -91,7 +91,7 @@ def layout(root: Path = Path("/")) -> Processors:
     return Processors(online, allowed, kept, nodes, memory, may_take)
 
 
-def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
+def cpus_of(text: str, host: Processors, path: str) -> tuple[int, ...]:
     """The CPUs named by `words`, which match `PATTERN`.
 
     Args:
@@ -100,40 +100,40 @@ def cpus_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
     Raises:
         RequestError: these CPUs do not exist, or this process may not use them.
     """
-    if words == ALL:
-        return of.allowed
-    if words == ONE_THREAD:
-        return tuple(core[0] for core in of.cores)
-    if words.startswith("node:"):
-        (node,) = nodes_of(words.removeprefix("node:"), of, path)
-        cpus = tuple(cpu for cpu in of.nodes[node] if cpu in of.allowed)
-        if not of.nodes[node]:
+    if text == ALL:
+        return host.allowed
+    if text == ONE_THREAD:
+        return tuple(core[0] for core in host.cores)
+    if text.startswith("node:"):
+        (node,) = nodes_of(text.removeprefix("node:"), host, path)
+        cpus = tuple(cpu for cpu in host.nodes[node] if cpu in host.allowed)
+        if not host.nodes[node]:
             raise RequestError(
-                f'{path} = "{words}": node {node} has memory and no CPUs',
-                hint=f'Memory alone is bound by place.*.memory = "bind:{node}".',
+                f'{path} = "{text}": node {node} has memory but no CPUs',
+                hint=f'To bind memory alone, use place.*.memory = "bind:{node}".',
             )
         if not cpus:
             raise RequestError(
-                f'{path} = "{words}": this process may use no CPU of node {node}',
-                hint=f"It may use {as_list(of.allowed)}.",
+                f'{path} = "{text}": this process may not use CPUs of node {node}',
+                hint=f"Use CPUs from {as_list(host.allowed)}.",
             )
         return cpus
-    wanted = tuple(sorted(set(_wanted(words, path, "CPUs"))))
-    if missing := [cpu for cpu in wanted if cpu not in of.online]:
+    wanted = tuple(sorted(set(_wanted(text, path, "CPUs"))))
+    if missing := [cpu for cpu in wanted if cpu not in host.online]:
         raise RequestError(
-            f'{path} = "{words}": this host has no CPU {as_list(tuple(missing))}',
-            hint=f"Its CPUs are {as_list(of.online)}.",
+            f'{path} = "{text}": this host has no CPU {as_list(tuple(missing))}',
+            hint=f"Use CPUs from {as_list(host.online)}.",
         )
-    if outside := [cpu for cpu in wanted if cpu not in of.allowed]:
+    if outside := [cpu for cpu in wanted if cpu not in host.allowed]:
         raise RequestError(
-            f'{path} = "{words}": CPU {as_list(tuple(outside))} is outside of what this process '
-            "may use (its control group, or the affinity that it was started with)",
-            hint=f"It may use {as_list(of.allowed)}.",
+            f'{path} = "{text}": this process may not use CPU {as_list(tuple(outside))} '
+            "(its control group or its affinity at startup)",
+            hint=f"Use CPUs from {as_list(host.allowed)}.",
         )
     return wanted
 
 
-def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def both(relation: str, host: Processors, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The CPUs of server and client for a relation.
 
     `apart` gives each half of the cores, undivided; the server gets the extra one of an odd number.
@@ -144,11 +144,11 @@ def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tup
         RequestError: this process may use only one CPU.
     """
     # With one core, its threads, which are as far apart as possible.
-    units = of.cores if len(of.cores) > 1 else tuple((cpu,) for cpu in of.allowed)
+    units = host.cores if len(host.cores) > 1 else tuple((cpu,) for cpu in host.allowed)
     if len(units) < 2:
         raise RequestError(
-            f'{path} = "{relation}" takes two CPUs, and this process may use {as_list(of.allowed)}',
-            hint="Leave it out here.",
+            f'{path} = "{relation}" needs two CPUs, but this process has {as_list(host.allowed)}',
+            hint="Remove it on this host.",
         )
     if relation == ONE_EACH:
         return (units[0][0],), (units[len(units) // 2][0],)
@@ -158,49 +158,49 @@ def both(relation: str, of: Processors, path: str) -> tuple[tuple[int, ...], tup
     return server, server if relation == TOGETHER else client
 
 
-def nodes_of(words: str, of: Processors, path: str) -> tuple[int, ...]:
+def nodes_of(text: str, host: Processors, path: str) -> tuple[int, ...]:
     """The nodes of a list such as `0-1`; raises RequestError if the host lacks one of them."""
-    wanted = tuple(sorted(set(_wanted(words, path, "nodes"))))
-    if missing := [node for node in wanted if node not in of.nodes]:
-        have = tuple(of.nodes)
-        what = f"nodes {as_list(have)}" if len(have) > 1 else f"one node, {have[0]}"
+    wanted = tuple(sorted(set(_wanted(text, path, "nodes"))))
+    if missing := [node for node in wanted if node not in host.nodes]:
+        have = tuple(host.nodes)
+        nodes = f"nodes {as_list(have)}" if len(have) > 1 else f"one node, {have[0]}"
         raise RequestError(
-            f"{path} names node {as_list(tuple(missing))}, and this host has {what}",
-            hint="`contend run --set` can leave it out, or name another.",
+            f"{path} names node {as_list(tuple(missing))}, but this host has {nodes}",
+            hint="Remove it or change it with `contend run --set`.",
         )
     return wanted
 
 
-def memory_of(words: str, of: Processors, path: str) -> tuple[str, tuple[int, ...]]:
+def memory_of(text: str, host: Processors, path: str) -> tuple[str, tuple[int, ...]]:
     """Policy and nodes named by `words`, which match `MEMORY_PATTERN`.
 
     Raises:
         RequestError: a node does not exist or has no memory, or this process may not use it.
     """
-    policy, _, named = words.partition(":")
+    policy, _, named = text.partition(":")
     if policy == NODE:
         policy = "bind"
     if not named:
-        return policy, of.allowed_memory if policy == "interleave" else ()
-    nodes = nodes_of(named, of, path)
-    if bare := tuple(node for node in nodes if node not in of.memory):
+        return policy, host.allowed_memory if policy == "interleave" else ()
+    nodes = nodes_of(named, host, path)
+    if bare := tuple(node for node in nodes if node not in host.memory):
         raise RequestError(
-            f'{path} = "{words}": node {as_list(bare)} has no memory of its own',
-            hint=f"Nodes with memory: {as_list(of.memory)}.",
+            f'{path} = "{text}": node {as_list(bare)} has no memory of its own',
+            hint=f"Use nodes with memory: {as_list(host.memory)}.",
         )
-    if outside := tuple(node for node in nodes if node not in of.allowed_memory):
+    if outside := tuple(node for node in nodes if node not in host.allowed_memory):
         raise RequestError(
-            f'{path} = "{words}": memory of node {as_list(outside)} is outside of what this '
-            "process may use (its control group)",
-            hint=f"It may take memory of {as_list(of.allowed_memory)}.",
+            f'{path} = "{text}": this process may not use memory of node {as_list(outside)} '
+            "(its control group)",
+            hint=f"Use nodes from {as_list(host.allowed_memory)}.",
         )
     return policy, nodes
 
 
-def _wanted(words: str, path: str, what: str) -> Sequence[int]:
-    numbers = _list(words)
+def _wanted(text: str, path: str, unit: str) -> Sequence[int]:
+    numbers = _list(text)
     if not numbers:
-        raise RequestError(f'{path} = "{words}" is not a list of {what}', hint='Write "0-3,8".')
+        raise RequestError(f'{path} = "{text}" is not a list of {unit}', hint='Write "0-3,8".')
     return numbers
 
 

@@ -227,10 +227,9 @@ def _parent(tree: Tree, path: str) -> tuple[Path, bool]:
             if folder == top:
                 break
     raise RequestError(
-        f"{path} needs the cpu controller of control groups, and this host offers none to this "
-        "process",
-        hint="In the unified hierarchy a group above this process must have `cpu` in its "
-        "cgroup.subtree_control; in a container the host decides.",
+        f"{path} needs the cpu controller of control groups, which this process does not have",
+        hint="In the unified hierarchy, add `cpu` to cgroup.subtree_control of a group above this "
+        "process; in a container only the host can do so.",
     )
 
 
@@ -273,7 +272,6 @@ def _read(path: Path) -> str:
 
 def _refused(path: str, parent: Path, error: OSError) -> RequestError:
     return RequestError(
-        f"{path} needs a control group of its own, and none can be made below {parent}: "
-        f"{error.strerror}",
-        hint="It needs root, or a group that was delegated to this user.",
+        f"{path} needs a control group, but none can be created below {parent}: {error.strerror}",
+        hint="Run as root, or have a group delegated to this user.",
     )

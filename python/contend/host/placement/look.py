@@ -16,7 +16,7 @@ from pathlib import Path
 from contend.errors import WorkError
 from contend.host.placement.become import CLASSES, IO_CLASSES
 from contend.host.placement.groups import quota_of
-from contend.host.placement.model import Placement, as_list, class_words, io_words
+from contend.host.placement.model import Placement, as_list, class_label, io_label
 from contend.host.tree import Tree
 
 _CLASS_OF = {number: name for name, number in CLASSES.items()}
@@ -38,7 +38,7 @@ ROLES = {
 
 
 def seen(pid: int) -> dict[str, str]:
-    """Its placement, with the names of `Placement.words`. A property that differs among threads has
+    """Its placement, named like `Placement.properties`. A property that differs among threads has
     all values, with the number of threads of each: `other (30), fifo 10 (2)`."""
     tree = Tree(Path("/"))
     found: dict[str, list[str]] = {}
@@ -47,26 +47,26 @@ def seen(pid: int) -> dict[str, str]:
         with contextlib.suppress(ProcessLookupError):
             for name, value in of_thread(thread).items():
                 found.setdefault(name, []).append(value)
-    said = {name: _together(values) for name, values in found.items()}
+    reported = {name: _together(values) for name, values in found.items()}
     # `bind:0` of the first mapping that does not have its own policy.
     if maps := tree.text(f"proc/{pid}/numa_maps"):
-        said["memory"] = maps.split()[1].replace("=static", "").replace("prefer:", "preferred:")
+        reported["memory"] = maps.split()[1].replace("=static", "").replace("prefer:", "preferred:")
     if (quota := quota_of(pid)) is not None:
-        said["cpu_quota"] = quota
+        reported["cpu_quota"] = quota
     autogroup = (tree.text(f"proc/{pid}/autogroup") or "").split()
     if len(autogroup) == 3:
-        said["session nice"] = autogroup[2]
+        reported["session nice"] = autogroup[2]
     for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
         if line.startswith("Max open files"):
-            said["open_files"] = line.split()[3]
+            reported["open_files"] = line.split()[3]
     for line in (tree.text(f"proc/{pid}/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "THP_enabled":
             is_off = value.strip() == "0"
-            said["transparent huge pages"] = "no" if is_off else "as the host has them"
+            reported["transparent huge pages"] = "no" if is_off else "as the host has them"
         if name == "VmLck":
-            said["locked"] = value.strip()
-    return said
+            reported["locked"] = value.strip()
+    return reported
 
 
 def of_thread(thread: int) -> dict[str, str]:
@@ -75,7 +75,7 @@ def of_thread(thread: int) -> dict[str, str]:
     priority = os.sched_getparam(thread).sched_priority
     return {
         "cpus": as_list(tuple(os.sched_getaffinity(thread))),
-        "class": class_words(_CLASS_OF.get(number, str(number)), priority),
+        "class": class_label(_CLASS_OF.get(number, str(number)), priority),
         "nice": str(os.getpriority(os.PRIO_PROCESS, thread)),
         "io_class": _io(thread),
     }
@@ -86,19 +86,19 @@ def _io(thread: int) -> str:
     if number is None:
         return "unknown"
     value = ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), 1, thread)
-    return "unknown" if value < 0 else io_words(_IO_OF.get(value >> 13, "unknown"), value & 0x1FFF)
+    return "unknown" if value < 0 else io_label(_IO_OF.get(value >> 13, "unknown"), value & 0x1FFF)
 
 
-def differences(asked: Placement, got: dict[str, str], who: str) -> Iterator[str]:
+def differences(placement: Placement, actual: dict[str, str], who: str) -> Iterator[str]:
     """Differences between request and kernel, as text; hidden properties are skipped."""
-    for name, wanted in asked.words():
-        has = got.get(name)
+    for name, wanted in placement.properties():
+        has = actual.get(name)
         if has is None or has == wanted:
             continue
         # Both leave memory to the kernel; without an I/O class, a process gets one from its nice.
         is_same = name == "memory" and {wanted, has} <= {"default", "local"}
         if not is_same and not (wanted == "none" and has.startswith("best-effort")):
-            yield f"{who}: {name} {wanted} was asked for, and it has {has}"
+            yield f"{who}: requested {name} {wanted}, but it has {has}"
 
 
 def _together(values: list[str]) -> str:
@@ -119,7 +119,7 @@ def by_role(threads: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def place_threads(
-    threads: Mapping[str, list[int]], asked: Mapping[str, Placement]
+    threads: Mapping[str, list[int]], placements: Mapping[str, Placement]
 ) -> dict[str, dict[str, str]]:
     """Place threads by role; return their resulting placement by role.
 
@@ -127,12 +127,12 @@ def place_threads(
         WorkError: the server has no thread of a role, or the kernel refuses the request.
     """
     done: dict[str, dict[str, str]] = {}
-    for role, placement in asked.items():
+    for role, placement in placements.items():
         if not threads.get(role):
-            have = ", ".join(threads) or "none that contend knows"
+            have = ", ".join(threads) or "no known roles"
             raise WorkError(
                 f"place.server.threads.{role}: this server has no such threads",
-                hint=f"It has {have}. MariaDB's I/O is done by a pool of threads that has no role.",
+                hint=f"Use one of its roles: {have}. MariaDB's pool of I/O threads has no role.",
             )
         alive: dict[str, str] = {}
         for thread in threads[role]:
@@ -156,7 +156,7 @@ def _place(thread: int, placement: Placement, role: str) -> None:
     except ProcessLookupError:
         raise
     except OSError as error:
-        asked = ", ".join(f"{name} {value}" for name, value in placement.words())
+        request = ", ".join(f"{name} {value}" for name, value in placement.properties())
         raise WorkError(
-            f"place.server.threads.{role}: the kernel does not take {asked}: {error.strerror}"
+            f"place.server.threads.{role}: the kernel refuses {request}: {error.strerror}"
         ) from error

@@ -70,10 +70,10 @@ class Placement:
         """The command line that goes before the program's own; empty if nothing is requested."""
         if not self:
             return ()
-        asked = {**asdict(self), "session_nice": self.session_nice}
-        return (sys.executable, "-I", "-S", str(PROGRAM), json.dumps(asked))
+        settings = {**asdict(self), "session_nice": self.session_nice}
+        return (sys.executable, "-I", "-S", str(PROGRAM), json.dumps(settings))
 
-    def words(self) -> Iterator[tuple[str, str]]:
+    def properties(self) -> Iterator[tuple[str, str]]:
         """The requested properties by name, in the form in which `look.seen` reports them."""
         if self.cpus is not None:
             yield "cpus", as_list(self.cpus)
@@ -83,13 +83,13 @@ class Placement:
         if self.cpu_quota is not None:
             yield "cpu_quota", f"{self.cpu_quota:g}"
         if self.scheduler is not None:
-            yield "class", class_words(self.scheduler, self.priority)
+            yield "class", class_label(self.scheduler, self.priority)
         if self.nice is not None:
             yield "nice", str(self.nice)
         if self.session_nice is not None:
             yield "session nice", str(self.session_nice)
         if self.io_class is not None:
-            yield "io_class", io_words(self.io_class, self.io_level)
+            yield "io_class", io_label(self.io_class, self.io_level)
         if self.open_files is not None:
             yield "open_files", str(self.open_files)
         if self.transparent_huge is not None:
@@ -99,11 +99,11 @@ class Placement:
             )
 
 
-def class_words(scheduler: str, priority: int) -> str:
+def class_label(scheduler: str, priority: int) -> str:
     return f"{scheduler} {priority}" if scheduler in REAL_TIME else scheduler
 
 
-def io_words(io_class: str, level: int) -> str:
+def io_label(io_class: str, level: int) -> str:
     return f"{io_class}:{level}" if io_class in ("realtime", "best-effort") else io_class
 
 

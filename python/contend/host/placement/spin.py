@@ -25,12 +25,12 @@ PIECE_BYTES = 256 << 10
 
 
 def main(arguments: list[str]) -> int:
-    share, period_s, what = float(arguments[0]), float(arguments[1]) / 1000, arguments[2]
+    share, period_s, kind = float(arguments[0]), float(arguments[1]) / 1000, arguments[2]
     if len(arguments) > 3:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != int(arguments[3]):
             return 1
-    work = {"arithmetic": _arithmetic, "memory": _memory()}[what]
+    work = {"arithmetic": _arithmetic, "memory": _memory()}[kind]
     while True:
         begun_s = time.monotonic()
         until_s = time.thread_time() + share * period_s

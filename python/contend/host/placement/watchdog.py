@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _why(*, closed: bool, patience_s: float) -> str:
-    why = "contend ended" if closed else f"contend gave no sign for {patience_s:g} s"
+    why = "contend ended" if closed else f"contend gave no sign of life for {patience_s:g} s"
     return f"contend's watchdog ended the real-time server: {why}\n"
 
 

@@ -51,26 +51,26 @@ def why_client_limited(done: Done, probes: Probes) -> str | None:
         share = float(host["client_busiest_thread_share"])
         if share > THREAD_SHARE_MAX:
             reasons.append(
-                f"the busiest thread of contend-load on host {host['name']} computed {share:.0%} "
+                f"the busiest thread of contend-load on host {host['name']} was busy {share:.0%} "
                 "of the time"
             )
     share = float(done["client_busiest_thread_share"])
     if share > THREAD_SHARE_MAX and not reasons:
-        reasons.append(f"the busiest thread of contend-load computed {share:.0%} of the time")
+        reasons.append(f"the busiest thread of contend-load was busy {share:.0%} of the time")
     ceiling = probes.get("calibration")
     if ceiling is not None and float(ceiling["share"]) > CEILING_SHARE_MAX:
         reasons.append(_too_near(ceiling, float(done["qps"])))
     if not reasons:
         return None
-    return f"{'; '.join(reasons)}: the server may be able to answer more than it was asked"
+    return f"{'; '.join(reasons)}: the server may be able to answer more queries"
 
 
 def _too_near(ceiling: CalibrationRecord, qps: float) -> str:
     here, ratio = float(ceiling["qps_here"]), float(ceiling["cpu_ratio"])
-    cost = f" at {ratio:.1f} times the CPU a query" if here < ceiling["qps"] else ""
+    cost = f" at {ratio:.1f} times the CPU per query" if here < ceiling["qps"] else ""
     return (
-        f"{qps:,.0f} queries a second are {float(ceiling['share']):.0%} of the {here:,.0f} that "
-        f"contend-load reaches against a server without work{cost}"
+        f"{qps:,.0f} queries per second are {float(ceiling['share']):.0%} of the {here:,.0f} that "
+        f"contend-load reaches against a null server{cost}"
     )
 
 
@@ -123,7 +123,7 @@ def hosts_lost(done: Done, _probes: Probes, _expected: Expected) -> Marks:
     lost = [f"host {host['name']} was lost: {host['lost']}" for host in hosts if "lost" in host]
     if lost:
         left = f"{len(hosts) - len(lost)} of {len(hosts)}"
-        yield _mark("host-lost", f"the figures are those of {left} hosts: {'; '.join(lost)}")
+        yield _mark("host-lost", f"the figures are from {left} hosts: {'; '.join(lost)}")
 
 
 def clocks_drifted(done: Done, _probes: Probes, _expected: Expected) -> Marks:
@@ -135,8 +135,8 @@ def clocks_drifted(done: Done, _probes: Probes, _expected: Expected) -> Marks:
         if moved_us > CLOCKS_APART_US_MAX + before["error_us"] + after["error_us"]:
             yield _mark(
                 "clocks-drifted",
-                f"the clock of host {host['name']} moved by {moved_us / 1000:.1f} ms against the "
-                "one here while the run lasted, so its window was not that of the others",
+                f"the clock of host {host['name']} drifted {moved_us / 1000:.1f} ms from this "
+                "host's during the run, so its window differed from the others'",
             )
 
 
@@ -163,8 +163,8 @@ def overloaded(done: Done, _probes: Probes, _expected: Expected) -> Marks:
         yield _mark(
             "overloaded",
             f"events fell due faster than they ended (the queue grew by "
-            f"{float(queue['backlog_growth_per_s']):.0f} a second): a longer run would have had "
-            "longer response times",
+            f"{float(queue['backlog_growth_per_s']):.0f} per second): response times would grow in "
+            "a longer run",
         )
 
 
@@ -178,7 +178,7 @@ def cache_not_warm(done: Done, probes: Probes, expected: Expected) -> Marks:
     if per_query > MISSES_PER_QUERY_MAX and misses > MISSES_PER_REQUEST_MAX * requests:
         yield _mark(
             "cache-not-warm",
-            f"the cache was meant to be warm but missed {per_query:.3g} times a query "
+            f"the cache should be warm but missed {per_query:.3g} times per query "
             f"({expected.cache_counter})",
         )
 
@@ -193,7 +193,7 @@ def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> Marks:
         yield _mark(
             "files-not-cached",
             f"the table's files were in the page cache, yet the server read {per_query:.0f} bytes "
-            "a query from storage",
+            "per query from storage",
         )
 
 
@@ -203,11 +203,11 @@ def data_drifts(_done: Done, probes: Probes, _expected: Expected) -> Marks:
     rows = dataset.get("rows", 0)
     changed = _rows_changed(probes.get("status", {}))
     if is_file(str(dataset.get("prepared", {}).get("script", ""))) and changed > DRIFT_MAX * rows:
-        share = f", {changed / rows:.0%} of the {rows:,} that prepare had made" if rows else ""
+        share = f", {changed / rows:.0%} of the {rows:,} that prepare created" if rows else ""
         yield _mark(
             "data-drifts",
             f"the script changed {changed:,} rows, warm-up included{share}: its later events may "
-            "be different work, as when a queue is empty",
+            "do different work, for instance on an empty queue",
         )
 
 
@@ -227,9 +227,9 @@ def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> Marks:
 
 
 def line_late(_done: Done, probes: Probes, _expected: Expected) -> Marks:
-    for line, what in (
+    for line, effect in (
         (probes.get("line"), "the server was farther away"),
-        (probes.get("member_line"), "the servers were farther from one another"),
+        (probes.get("member_line"), "the servers were farther apart"),
     ):
         if line is None:
             continue
@@ -237,12 +237,12 @@ def line_late(_done: Done, probes: Probes, _expected: Expected) -> Marks:
         if late["p50"] > LINE_LATE_US_MAX:
             yield _mark(
                 "line-late",
-                f"half of what passed the delay line left it over {late['p50']:.0f} µs late (p99 "
-                f"{late['p99']:.0f} µs): {what} than the {line['round_trip_us']:g} µs asked",
+                f"half of the traffic left the delay line over {late['p50']:.0f} µs late (p99 "
+                f"{late['p99']:.0f} µs): {effect} than the requested {line['round_trip_us']:g} µs",
             )
         if line["refused"]:
-            said = f"{line['refused']} connections found no server: {line['refusal']}"
-            yield _mark("line-refused", said)
+            message = f"{line['refused']} connections reached no server: {line['refusal']}"
+            yield _mark("line-refused", message)
 
 
 CHECKS: tuple[Check, ...] = (

@@ -86,7 +86,7 @@ def _is_on(observed: Observed) -> bool:
 
 
 _ELSEWHERE = "the server does not run on this host"
-_SHARED = "the levels had one server, whose samples are of all of them"
+_SHARED = "the levels shared one server, so its samples cannot be separated by level"
 
 
 class ProfileWatch:

@@ -58,17 +58,17 @@ class LoadHost:
     facts: dict[str, Any]
     clock: str = ""
 
-    def ask(self, what: str, *values: Any, limit_s: float = ANSWER_S) -> Any:
+    def ask(self, method: str, *values: Any, limit_s: float = ANSWER_S) -> Any:
         """Its answer; raises HostGone."""
         try:
-            return getattr(self.actor, what)(*values).result(timeout=limit_s)
+            return getattr(self.actor, method)(*values).result(timeout=limit_s)
         except Exception as error:  # Any error of Dask means that there is no answer.
             raise HostGone(f"host {self.name} does not answer", detail=repr(error)) from error
 
-    def tell(self, what: str, *values: Any) -> None:
+    def tell(self, method: str, *values: Any) -> None:
         """Like `ask`, without waiting for the answer."""
         try:
-            getattr(self.actor, what)(*values)
+            getattr(self.actor, method)(*values)
         except Exception as error:  # Dask knows already that it has gone.
             raise HostGone(f"host {self.name} does not answer", detail=repr(error)) from error
 
@@ -129,9 +129,9 @@ class Cluster:
             return ask_clock(self._program, host.clock)
         except LoadFailed as error:
             raise WorkError(
-                f"host {host.name} cannot be asked for its clock: {error.message}",
-                hint="contend connects to each worker on Dask's port, and to contend-load there on "
-                "one more: a firewall must let both through.",
+                f"the clock of host {host.name} cannot be read: {error.message}",
+                hint="Open two ports in the firewall: Dask's port of the worker, and one for "
+                "contend-load.",
             ) from error
 
     def forget(self, host: LoadHost) -> None:
@@ -167,8 +167,8 @@ class Cluster:
         except (OSError, ValueError, TypeError) as error:
             raise RequestError(
                 f"no Dask scheduler answers at {self._scheduler}",
-                hint="Start one (`dask scheduler`), and give its address, such as "
-                "--scheduler tcp://10.0.0.1:8786. One with TLS wants Dask's own configuration.",
+                hint="Start one (`dask scheduler`) and give its address, such as "
+                "--scheduler tcp://10.0.0.1:8786. For TLS, use Dask's own configuration.",
                 detail=str(error) or None,
             ) from error
 
@@ -190,7 +190,7 @@ class Cluster:
         if len(workers) < count:
             there = {0: "no worker", 1: "1 worker"}.get(len(workers), f"{len(workers)} workers")
             raise RequestError(
-                f"load.hosts = {count}, and the Dask scheduler has {there}",
+                f"load.hosts = {count}, but the Dask scheduler has {there}",
                 hint=ARRIVE_HINT,
             )
         return _spread(workers, known=[host.address for host in self._hosts])[:count]
@@ -204,8 +204,8 @@ class Cluster:
         ours = ".".join(platform.python_version_tuple()[:2])
         if theirs != ours:
             raise RequestError(
-                f"the worker at {place} runs Python {theirs}, and contend runs {ours} here",
-                hint="Dask wants the same Python on all hosts.",
+                f"the worker at {place} runs Python {theirs}, but contend runs {ours} here",
+                hint="Use the same Python on all hosts.",
             )
         import cloudpickle
 
@@ -232,26 +232,26 @@ class Cluster:
             return future.result(timeout=ANSWER_S)
         except Exception as error:
             raise WorkError(
-                f"the worker at {place} does not do what it is asked", detail=repr(error)
+                f"the worker at {place} did not carry out a request", detail=repr(error)
             ) from error
 
     def _bring_program(self, host: LoadHost) -> None:
         ours = platform.machine()
         if host.facts["machine"] != ours:
             raise RequestError(
-                f"host {host.name} is {host.facts['machine']}, and contend-load is for {ours}",
-                hint="All hosts of a load need the architecture of this one.",
+                f"host {host.name} is {host.facts['machine']}, but contend-load is for {ours}",
+                hint="Use hosts with the architecture of this one.",
             )
         if not host.ask("has", str(self._program), self._sha256):
             wrong = host.ask("keep", self._data, self._sha256, limit_s=SEND_S)
             if wrong is not None:
-                raise WorkError(f"contend-load could not be brought to host {host.name}: {wrong}")
-        code, said = host.ask("version")
+                raise WorkError(f"contend-load could not be copied to host {host.name}: {wrong}")
+        code, output = host.ask("version")
         if code != 0:
             raise RequestError(
                 f"contend-load does not run on host {host.name} ({host.facts['libc']})",
-                hint="Its C library may be older than the one that this contend-load wants.",
-                detail=said or None,
+                hint="Check its C library: it may be older than contend-load requires.",
+                detail=output or None,
             )
 
 
@@ -351,8 +351,8 @@ def ask_clock(program: Path, address: str) -> ClockOffset:
         for line in child.lines(limit_s=ASK_S):
             last = json.loads(line)
         code, tail = child.wait(), child.stderr_tail()
-    said = judge(last, code, tail, done="clock")
-    return {name: said[name] for name in ("steady_us", "wall_us", "error_us")}  # type: ignore[return-value]
+    answer = judge(last, code, tail, done="clock")
+    return {name: answer[name] for name in ("steady_us", "wall_us", "error_us")}  # type: ignore[return-value]
 
 
 def refuse_apart(host: str, offset: ClockOffset) -> None:
@@ -361,8 +361,8 @@ def refuse_apart(host: str, offset: ClockOffset) -> None:
     if abs(apart_s) > WALL_APART_S:
         raise WorkError(
             f"the clock of host {host} is {abs(apart_s):,.0f} s "
-            f"{'ahead of' if apart_s > 0 else 'behind'} the one here",
-            hint="Set the clocks (chrony or another client of NTP), then try again.",
+            f"{'ahead of' if apart_s > 0 else 'behind'} this host's",
+            hint="Synchronise the clocks (chrony or a different NTP client), then try again.",
         )
 
 

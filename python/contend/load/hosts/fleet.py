@@ -79,9 +79,8 @@ class Fleet:
             return self._alone.run(plan, env=env, on_event=on_event, placed=placed)
         if placed is not None:
             raise RequestError(
-                "place.client says where contend-load runs on this host, and load.hosts has it "
-                "run on several",
-                hint="Leave one of them out.",
+                "place.client places contend-load on this host, but load.hosts uses several hosts",
+                hint="Remove one of them.",
             )
         hosts = self.hosts(count)
         for host in hosts:
@@ -103,13 +102,13 @@ def refuse_out_of_reach(host: LoadHost, plan: Plan) -> None:
         socket = server.get("socket")
         local = str(server.get("host") or "").startswith(("127.", "localhost", "::1"))
         if socket is not None and not (host.is_here or host.ask("exists", str(socket))):
-            what = f"the socket {socket}"
+            place = f"the socket {socket}"
         elif socket is None and local and not host.is_here:
-            what = f"{server['host']}, which is each host itself"
+            place = f"{server['host']}, which is each host itself"
         else:
             continue
         raise RequestError(
-            f"host {host.name} cannot reach the server: it is asked at {what}",
+            f"host {host.name} cannot reach the server at {place}",
             hint="Use a server that listens on the network: --server mysql://user@host/database.",
         )
 
@@ -132,7 +131,7 @@ class FleetRun:
     ) -> None:
         self._program, self._cluster = program, cluster
         pause_s = PAUSE_A_HOST_S * len(hosts)
-        self._ears = [Ear(number, host, pause_s) for number, host in enumerate(hosts)]
+        self._polls = [HostPoll(number, host, pause_s) for number, host in enumerate(hosts)]
         self._plan = plan if hosts[0].is_here else _unwatched(plan)
         self._env = env
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
@@ -165,96 +164,96 @@ class FleetRun:
 
     def _carry(self, merge: Child) -> None:
         try:
-            names = [ear.host.name for ear in self._ears]
+            names = [poll.host.name for poll in self._polls]
             merge.tell(json.dumps({"plan": self._plan, "hosts": names}).encode() + b"\n")
             self._carry_parts(merge)
         except ContendError as error:
             self._trouble = error
         finally:
-            for ear in self._ears:
+            for poll in self._polls:
                 with contextlib.suppress(HostGone):
-                    if ear.lost is None:
-                        ear.host.ask("stop")
+                    if poll.lost is None:
+                        poll.host.ask("stop")
                     else:
                         # A suspended one receives it when it goes on.
-                        ear.host.tell("stop")
+                        poll.host.tell("stop")
             merge.send(b"")
 
     def _carry_parts(self, merge: Child) -> None:
-        ears = self._ears
+        polls = self._polls
         text = json.dumps(self._plan)
-        for ear in ears:
+        for poll in polls:
             try:
                 env = environment_for(
-                    ear.host, self._plan, self._env, is_private=self._cluster.is_private
+                    poll.host, self._plan, self._env, is_private=self._cluster.is_private
                 )
-                ear.host.ask("start", text, ear.number, sealed(env))
+                poll.host.ask("start", text, poll.number, sealed(env))
             except HostGone as error:
-                ear.lose(f"its worker has gone ({error.detail})")
+                poll.lose(f"its worker is gone ({error.detail})")
         limit = time.monotonic() + self._limit_s
         begun = False
-        while not self._stopped.is_set() and not all(ear.over for ear in ears):
-            for ear in ears:
-                for line in ear.listen():
-                    merge.tell(f"{ear.number}\t{line}\n".encode())
-                if ear.lost is not None and not ear.told:
-                    self._lose(ear, merge)
-            if self._has_failed(ears):
+        while not self._stopped.is_set() and not all(poll.over for poll in polls):
+            for poll in polls:
+                for line in poll.listen():
+                    merge.tell(f"{poll.number}\t{line}\n".encode())
+                if poll.lost is not None and not poll.is_reported:
+                    self._lose(poll, merge)
+            if self._has_failed(polls):
                 break
-            if not begun and all(ear.ready or ear.over for ear in ears):
-                self._begin(ears)
+            if not begun and all(poll.ready or poll.over for poll in polls):
+                self._begin(polls)
                 begun = True
             if time.monotonic() > limit:
-                for ear in ears:
-                    ear.lose("its load did not end in time")
+                for poll in polls:
+                    poll.lose("its load did not end in time")
             self._stopped.wait(LOADED_TICK_S if begun else TICK_S)
-        self._tell_clocks(ears, merge)
+        self._tell_clocks(polls, merge)
 
-    def _has_failed(self, ears: Sequence[Ear]) -> bool:
+    def _has_failed(self, polls: Sequence[HostPoll]) -> bool:
         """Whether a host failed, and the others must not continue without it."""
-        failed = any(ear.failed or (ear.lost is not None and not ear.measured) for ear in ears)
+        failed = any(poll.failed or (poll.lost is not None and not poll.measured) for poll in polls)
         return failed and self._plan["load"].get("host_lost", "fail") == "fail"
 
-    def _lose(self, ear: Ear, merge: Child) -> None:
-        ear.told = True
-        self._cluster.forget(ear.host)
-        lost = json.dumps({"type": "lost", "why": ear.lost})
-        merge.tell(f"{ear.number}\t{lost}\n".encode())
+    def _lose(self, poll: HostPoll, merge: Child) -> None:
+        poll.is_reported = True
+        self._cluster.forget(poll.host)
+        lost = json.dumps({"type": "lost", "why": poll.lost})
+        merge.tell(f"{poll.number}\t{lost}\n".encode())
 
-    def _begin(self, ears: Sequence[Ear]) -> None:
+    def _begin(self, polls: Sequence[HostPoll]) -> None:
         """All are connected: choose a start time, and send it on the clock of each."""
         slowest_s = 0.0
-        there = [ear for ear in ears if not ear.over]
-        for ear in there:
+        there = [poll for poll in polls if not poll.over]
+        for poll in there:
             started = time.monotonic()
             try:
-                self._before[ear.number] = self._cluster.clock_of(ear.host)
-                ear.host.ask("exists", "/")
+                self._before[poll.number] = self._cluster.clock_of(poll.host)
+                poll.host.ask("exists", "/")
             except HostGone as error:
-                ear.lose(f"its worker has gone ({error.detail})")
+                poll.lose(f"its worker is gone ({error.detail})")
             slowest_s = max(slowest_s, time.monotonic() - started)
         at_ns = begin_ns(slowest_s)
-        for ear in there:
-            if ear.over:
+        for poll in there:
+            if poll.over:
                 continue
             try:
-                ear.host.tell("begin", on_clock(at_ns, self._before[ear.number]))
+                poll.host.tell("begin", on_clock(at_ns, self._before[poll.number]))
             except HostGone as error:
-                ear.lose(f"its worker has gone ({error.detail})")
+                poll.lose(f"its worker is gone ({error.detail})")
 
-    def _tell_clocks(self, ears: Sequence[Ear], merge: Child) -> None:
-        for ear in ears:
-            if ear.number not in self._before:
+    def _tell_clocks(self, polls: Sequence[HostPoll], merge: Child) -> None:
+        for poll in polls:
+            if poll.number not in self._before:
                 continue
             after = None
-            if ear.lost is None:
+            if poll.lost is None:
                 with contextlib.suppress(ContendError):
-                    after = self._cluster.clock_of(ear.host)
-            told = {"type": "clock", "before": self._before[ear.number], "after": after}
-            merge.tell(f"{ear.number}\t{json.dumps(told)}\n".encode())
+                    after = self._cluster.clock_of(poll.host)
+            clocks = {"type": "clock", "before": self._before[poll.number], "after": after}
+            merge.tell(f"{poll.number}\t{json.dumps(clocks)}\n".encode())
 
 
-class Ear:
+class HostPoll:
     """Polls one host, and never waits for it.
 
     Args:
@@ -266,15 +265,15 @@ class Ear:
         failed: it reported an error.
         measured: it reported its results.
         lost: why it is lost.
-        told: the loss was reported.
+        is_reported: the loss was reported.
     """
 
     def __init__(self, number: int, host: LoadHost, pause_s: float) -> None:
         self.number, self.host, self._pause_s = number, host, pause_s
-        self.ready = self.over = self.failed = self.measured = self.told = False
+        self.ready = self.over = self.failed = self.measured = self.is_reported = False
         self.lost: str | None = None
-        self._asked: Any = None
-        self._asked_at = 0.0
+        self._pending: Any = None
+        self._pending_since = 0.0
         self._pause_until = 0.0
 
     def lose(self, why: str) -> None:
@@ -286,35 +285,35 @@ class Ear:
         if self.over or time.monotonic() < self._pause_until:
             return []
         try:
-            told = self._told()
+            answer = self._answer()
         except Exception as error:  # Any error of Dask means that the worker is gone.
-            self.lose(f"its worker has gone ({error})")
+            self.lose(f"its worker is gone ({error})")
             return []
-        if told is None:
-            if time.monotonic() > self._asked_at + HANG_S:
+        if answer is None:
+            if time.monotonic() > self._pending_since + HANG_S:
                 self.lose(f"its worker has not answered for {HANG_S:.0f} s")
             return []
         self._pause_until = time.monotonic() + self._pause_s
-        lines, code, tail = told
+        lines, code, tail = answer
         kinds = [line[:40] for line in lines]
         self.ready = self.ready or any('"type":"hello"' in kind for kind in kinds)
         self.failed = self.failed or any('"type":"error"' in kind for kind in kinds)
         self.measured = self.measured or any('"type":"part"' in kind for kind in kinds)
         if code is not None:
             if not (self.failed or self.measured):
-                self.lose(f"contend-load ended there with {_how(code)}: {tail or 'no word'}")
+                self.lose(f"contend-load ended there with {_how(code)}: {tail or 'no message'}")
             self.over = True
         return lines
 
-    def _told(self) -> tuple[list[str], int | None, str] | None:
+    def _answer(self) -> tuple[list[str], int | None, str] | None:
         """The answer to the pending question; None if there is none yet."""
-        if self._asked is None:
-            self._asked, self._asked_at = self.host.actor.hear(), time.monotonic()
-        if not self._asked.done():
+        if self._pending is None:
+            self._pending, self._pending_since = self.host.actor.hear(), time.monotonic()
+        if not self._pending.done():
             return None
-        asked, self._asked = self._asked, None
-        told: tuple[list[str], int | None, str] = asked.result(timeout=1)
-        return told
+        pending, self._pending = self._pending, None
+        answer: tuple[list[str], int | None, str] = pending.result(timeout=1)
+        return answer
 
 
 def _how(code: int) -> str:

@@ -60,7 +60,7 @@ class HostWorker:
     def keep(self, data: bytes, sha256: str) -> str | None:
         """Keep contend-load; returns the problem if it differs from the expected one."""
         if hashlib.sha256(data).hexdigest() != sha256:
-            return "what arrived is not what was sent"
+            return "the copy is damaged"
         path = _kept(sha256)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -138,7 +138,7 @@ class PartProcess:
     def __init__(self, argv: list[str], plan: str, host: int, env: dict[str, str]) -> None:
         self._lines: deque[str] = deque()
         self._stderr = b""
-        self._heard = time.monotonic()
+        self._called_at = time.monotonic()
         self._child = _started_by_this_process(
             [*argv, f"--die-with={os.getpid()}", "part", f"--host={host}"],
             stdin=subprocess.PIPE,
@@ -161,7 +161,7 @@ class PartProcess:
             self._child.stdin.flush()
 
     def hear(self) -> tuple[list[str], int | None, str]:
-        self._heard = time.monotonic()
+        self._called_at = time.monotonic()
         over = not any(thread.is_alive() for thread in self._readers)
         code = self._child.poll() if over else None
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
@@ -194,7 +194,7 @@ class PartProcess:
 
     def _watch(self) -> None:
         while self._child.poll() is None:
-            if time.monotonic() > self._heard + SILENCE_S:
+            if time.monotonic() > self._called_at + SILENCE_S:
                 self.stop()
                 return
             time.sleep(0.5)

@@ -50,10 +50,10 @@ def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
         raise UnusableServer(f"{argv[0]} cannot be run: {error.strerror}.") from error
     version = parse_version(answer.stdout)
     if answer.returncode != 0 or version is None:
-        said = (answer.stderr or answer.stdout).strip()
+        output = (answer.stderr or answer.stdout).strip()
         raise UnusableServer(
-            f"{argv[0]} does not answer `--version` as a MariaDB or MySQL server does.",
-            detail="\n".join(said.splitlines()[-5:]) or None,
+            f"{argv[0]} does not answer `--version` like a MariaDB or MySQL server.",
+            detail="\n".join(output.splitlines()[-5:]) or None,
         )
     return version
 
@@ -83,13 +83,13 @@ def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
             continue
         raise OptionRejected(
             f"{binary.kind} {binary.version} has no option {name}.",
-            hint=f"Write the whole name: {begun[0]}."
+            hint=f"Write the full name: {begun[0]}."
             if len(begun) == 1
             else did_you_mean(readings(name)[0], known)
             or (
-                f"It takes {', '.join(sorted(known))}."
+                f"It has {', '.join(sorted(known))}."
                 if len(known) <= _LISTED
-                else f"`{binary.program.name} --verbose --help` lists all."
+                else f"`{binary.program.name} --verbose --help` lists all options."
             ),
         )
 
@@ -111,7 +111,7 @@ def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> No
         plain = readings(name)[0]
         raise OptionRejected(
             f"{servers} would ignore {name}: there is no option {plain}.",
-            hint=did_you_mean(plain, frozenset().union(*known)) or "Leave it out.",
+            hint=did_you_mean(plain, frozenset().union(*known)) or "Remove it.",
         )
 
 

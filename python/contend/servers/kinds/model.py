@@ -37,7 +37,7 @@ class ModelKind(Kind):
 
     def start_arguments(self, site: Site) -> list[str]:
         port = [] if site.port is None else [f"--port={site.port}"]
-        return [f"--socket={site.socket}", *port, f"--truth={truth_beside(site.log)}"]
+        return [f"--socket={site.socket}", *port, f"--truth={truth_file(site.log)}"]
 
     def option_arguments(self, options: Mapping[str, Value], binary: ServerBinary) -> list[str]:
         del binary
@@ -63,7 +63,7 @@ class ModelKind(Kind):
         }
 
     def counted(self, pid: int, log: Path) -> ModelCounters:
-        file = truth_beside(log)
+        file = truth_file(log)
         before = _lines(file)
         try:
             os.kill(pid, signal.SIGUSR1)
@@ -73,15 +73,15 @@ class ModelKind(Kind):
         while len(lines := _lines(file)) <= len(before):
             if time.monotonic() > deadline:
                 raise ServerFailed(
-                    f"the model server did not write what it counted within {_PATIENCE_S:.0f} s.",
-                    hint=f"It should have, to {file}; its log is {log}.",
+                    f"the model server did not write its counters within {_PATIENCE_S:.0f} s.",
+                    hint=f"It writes them to {file}; its log is {log}.",
                 )
             time.sleep(_POLL_S)
-        told = json.loads(lines[-1])
-        return cast(ModelCounters, {n: told[n] for n in ModelCounters.__annotations__ if n in told})
+        line = json.loads(lines[-1])
+        return cast(ModelCounters, {n: line[n] for n in ModelCounters.__annotations__ if n in line})
 
 
-def truth_beside(log: Path) -> Path:
+def truth_file(log: Path) -> Path:
     """The file for the counters of a server with this log."""
     return log.with_name(TRUTH_NAME)
 

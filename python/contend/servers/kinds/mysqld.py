@@ -208,6 +208,6 @@ def _sql_file(share: Path, names: tuple[str, ...]) -> Path:
         if (share / name).exists():
             return share / name
     raise UnusableServer(
-        f"{share} has no {names[0]}, which a new data folder is made from.",
-        hint="Install the whole server package, or get one: `contend server get mariadb`.",
+        f"{share} has no {names[0]}, which a new data folder needs.",
+        hint="Install the complete server package, or run `contend server get mariadb`.",
     )

@@ -147,8 +147,8 @@ class Galera(Deployment):
                 else:
                     # The state of the data's last cluster would keep this one from starting.
                     (node.data_folder / "grastate.dat").unlink(missing_ok=True)
-                told = self._start_new(node, number, options)
-                truncated = truncated or told
+                changed = self._start_new(node, number, options)
+                truncated = truncated or changed
                 if between is not None:
                     # A line needs a listening node; the next nodes connect through it.
                     between.before_port(_BEHIND_LINE, self._ports[number][0])
@@ -180,11 +180,11 @@ class Galera(Deployment):
         """Check that no node bypasses the line of another node."""
         ports = {group: self.members[number].name for number, (group, _) in enumerate(self._ports)}
         for member in self.members:
-            asked = asked_beside_its_line(host_sockets.tcp_peers(member.server.pid), ports)
-            if asked is not None:
+            peer = peer_past_its_line(host_sockets.tcp_peers(member.server.pid), ports)
+            if peer is not None:
                 raise ServerFailed(
-                    f"{member.name} asks {asked} beside the delay line between them.",
-                    hint="Without server.member_round_trip there is no line.",
+                    f"{member.name} connects to {peer} directly, not through the delay line.",
+                    hint="Remove server.member_round_trip to run without the delay line.",
                 )
 
     def _start_one(
@@ -194,13 +194,13 @@ class Galera(Deployment):
         if not library.exists():
             raise UnusableServer(
                 f"{node.binary.name} has no Galera ({library}).",
-                hint="Get one that has: `contend server get mariadb+galera`.",
+                hint="Download one with Galera: `contend server get mariadb+galera`.",
             )
         node.environment = {**node.environment, "PATH": _with_transfer(node)}
         provider = f"--wsrep-provider={library}"
         node.arguments = (*(one for one in node.arguments if one != provider), provider)
         group, transfer = self._ports[number]
-        asked = ";".join(
+        provider_options = ";".join(
             (
                 f"base_port={group}",
                 f"gmcast.listen_addr=tcp://{_BEHIND_LINE if self._is_apart else _HOST}:{group}",
@@ -222,7 +222,7 @@ class Galera(Deployment):
             "binlog_format": "ROW",
             "innodb_autoinc_lock_mode": 2,
             "wsrep_on": "ON",
-            "wsrep_provider_options": asked,
+            "wsrep_provider_options": provider_options,
             "wsrep_cluster_name": "contend",
             "wsrep_cluster_address": f"gcomm://{addresses}",
             "wsrep_node_name": f"node-{number + 1}",
@@ -238,7 +238,7 @@ class Galera(Deployment):
             return []
 
 
-def asked_beside_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
+def peer_past_its_line(peers: Iterable[tuple[str, int]], names: Mapping[int, str]) -> str | None:
     """The node that a process queries directly instead of through the node's line; None if none.
 
     Args:
@@ -266,10 +266,10 @@ def require_synced(nodes: Sequence[PrivateServer], *, within_s: float = SYNCED_S
     ServerFailed, which names the node that does not."""
     deadline = time.monotonic() + within_s
     for number, node in enumerate(nodes, 1):
-        while (said := _not_synced(node, len(nodes))) is not None:
+        while (reason := _not_synced(node, len(nodes))) is not None:
             if time.monotonic() > deadline:
                 raise ServerFailed(
-                    f"node {number} of {len(nodes)} of the Galera cluster is not synced: {said}.",
+                    f"node {number} of {len(nodes)} of the Galera cluster is not synced: {reason}.",
                     hint=f"Its log is {node.log_path}.",
                 )
             time.sleep(_POLL_S)
@@ -294,15 +294,15 @@ def status_of(connection: Connection[Any]) -> Iterable[Sequence[object]]:
 
 def why_not_synced(rows: Iterable[Sequence[object]], size: int) -> str | None:
     """The problem of a node of a cluster of `size`, by its status; None if there is none."""
-    told = {str(name): str(value) for name, value in rows}
-    state = [told.get(name, "") for name in _STATES]
-    if state == ["ON", "Synced", str(size)] and told.get(_PART, "Primary") == "Primary":
+    status = {str(name): str(value) for name, value in rows}
+    state = [status.get(name, "") for name in _STATES]
+    if state == ["ON", "Synced", str(size)] and status.get(_PART, "Primary") == "Primary":
         return None
-    said = ", ".join(f"{name} = {one}" for name, one in zip(_STATES, state, strict=True))
-    if told.get(_PART) not in (None, "Primary"):
+    listed = ", ".join(f"{name} = {one}" for name, one in zip(_STATES, state, strict=True))
+    if status.get(_PART) not in (None, "Primary"):
         # A node in the minority of a divided cluster: it takes no queries.
-        return f"it has no quorum ({_PART} = {told[_PART]}, {said})"
-    return said
+        return f"it has no quorum ({_PART} = {status[_PART]}, {listed})"
+    return listed
 
 
 def _with_transfer(node: PrivateServer) -> str:

@@ -62,8 +62,8 @@ class Spider(Deployment):
             if between is not None:
                 sockets = [between.before_socket(socket) for socket in sockets]
             for front in fronts:
-                told = front.server.start(options)
-                truncated = truncated or told
+                changed = front.server.start(options)
+                truncated = truncated or changed
                 share_tables(
                     front.server,
                     [backend.server for backend in backends],
@@ -92,8 +92,8 @@ class Spider(Deployment):
 
 
 NOT_ATOMIC = (
-    "a transaction over several backends is committed on one after the other (spider_internal_xa "
-    "is off): a backend that ends between two of these commits leaves half of it"
+    "a transaction is committed on one backend after the other (spider_internal_xa is off): if a "
+    "backend ends between two commits, only part of the transaction remains"
 )
 
 
@@ -181,7 +181,7 @@ def share_tables(
                     f"PARTITION BY RANGE (`{column}`) ({parts})",
                 )
     except pymysql.err.MySQLError as error:
-        raise ServerFailed(f"no tables of Spider could be made: {error.args[-1]}.") from error
+        raise ServerFailed(f"Spider's tables could not be created: {error.args[-1]}.") from error
 
 
 def require_reachable(

@@ -91,7 +91,7 @@ def _put_back(
                 except NotAgreed as error:
                     declined.append(f"{_name(entry)}: {error.message}")
                 except _FAILURES as error:
-                    failed.append(f"{in_words(entry)}: {_said(error)}")
+                    failed.append(f"{in_words(entry)}: {_reason(error)}")
                     left.append(entry)
                 else:
                     tell(words)
@@ -104,15 +104,15 @@ def _put_back(
                         unwritten = error
     if failed:
         raise NotPutBack(
-            f"not everything on {journal.server} could be put back.",
-            hint=f"What is left is noted: `{journal.remedy}` tries again.",
+            f"some changes on {journal.server} could not be reverted.",
+            hint=f"They are recorded; to try again, run `{journal.remedy}`.",
             detail="\n".join([*failed, *declined]),
         )
     if declined:
         raise NotAgreed(
-            f"not everything on {journal.server} was put back: nobody agreed.",
-            hint=f"`{journal.remedy} --yes` puts it back without asking; --forget leaves it as it "
-            "is for good.",
+            f"some changes on {journal.server} were not reverted: confirmation required.",
+            hint=f"`{journal.remedy} --yes` reverts them without a prompt; --forget keeps the "
+            "current values for good.",
             detail="\n".join(declined),
         )
     if unwritten is not None:
@@ -252,7 +252,7 @@ def _file(_line: _Line, entry: Entry, agree: Agree) -> str:
 
 KINDS: dict[str, tuple[Callable[[_Line, Entry, Agree], str], Callable[[Entry], str]]] = {
     variables.VARIABLE: (_variable, variables.in_words),
-    STATEMENT: (_statement, lambda entry: f"what setup did, by {entry['statement']!r}"),
+    STATEMENT: (_statement, lambda entry: f"the setup, by {entry['statement']!r}"),
     files.FILE: (_file, files.in_words),
     PAGE_LIST: (_page_list, lambda entry: f"{FILE_NAME} in {entry['path']}"),
 }
@@ -267,9 +267,9 @@ def _name(entry: Entry) -> str:
     return str(entry.get("name") or entry["kind"])
 
 
-def _said(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     if isinstance(error, ContendError):
         return " ".join(filter(None, (error.message, error.detail)))
     if isinstance(error, KeyError):
-        return f"the journal says nothing of {error}"
+        return f"the journal entry has no {error}"
     return str(error.args[-1] if error.args else error)

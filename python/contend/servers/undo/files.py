@@ -126,13 +126,13 @@ def put_back(entry: Entry, agree: Agree) -> str:
     if now != before:
         ours = entry.get("ours")
         if ours is not None and now not in ours and not agree(_question(entry, now)):
-            raise NotAgreed(f"it was {before!r} before, and somebody else made it {now!r}")
+            raise NotAgreed(f"it was {before!r}, and something else changed it to {now!r}")
         try:
             _write(path, before)
         except OSError as error:
             raise _refused(path, error, before) from error
         if (got := read(path)) != before:
-            raise NotTaken(f"the kernel made {got!r} of it")
+            raise NotTaken(f"the kernel changed it to {got!r}")
     return f"{path} = {before}"
 
 
@@ -148,8 +148,8 @@ def in_words(entry: Entry) -> str:
 def _question(entry: Entry, now: str) -> str:
     before, ours = entry["before"], " or ".join(entry["ours"])
     return (
-        f"{entry['path']} was {before!r} before contend made it {ours!r}, and is {now!r} now: "
-        f"somebody else changed it since. Write {before!r}?"
+        f"{entry['path']} was {before!r}, contend set it to {ours!r}, and something else changed "
+        f"it to {now!r}. Write {before!r}?"
     )
 
 
@@ -192,14 +192,14 @@ def _why_no_writing(path: Path) -> int:
 def _refused(path: Path, error: OSError, value: str | None = None) -> HostRefused:
     hint = None
     if error.errno in (errno.EACCES, errno.EPERM):
-        hint = "It needs root." if os.geteuid() else "Even root may not: this host forbids it."
+        hint = "Run as root." if os.geteuid() else "This host forbids it even for root."
     elif error.errno == errno.EROFS:
-        hint = "It is mounted read-only, as in a container: change it on the host itself."
+        hint = "Change it on the host itself: here it is mounted read-only, as in a container."
     elif error.errno in (errno.EINVAL, errno.ERANGE, errno.EBUSY, errno.EIO):
         offers = Tree(path.parent).text(path.name) or ""
-        hint = f"It says {offers[:200]!r} now."
+        hint = f"It contains {offers[:200]!r} now."
     elif error.errno == errno.ENOENT:
-        hint = "This kernel has no such setting, or the device is gone."
-    said = os.strerror(error.errno) if error.errno else str(error)
-    does = "cannot be read" if value is None else f"does not take {value!r}"
-    return HostRefused(f"{path} {does}: {said}", hint=hint)
+        hint = "Remove it here: this kernel has no such setting, or the device is gone."
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    problem = "cannot be read" if value is None else f"does not accept {value!r}"
+    return HostRefused(f"{path} {problem}: {reason}", hint=hint)

@@ -169,11 +169,11 @@ class Journal:
         Raises:
             JournalBroken: it cannot be written. The earlier file remains.
         """
-        said = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
+        content = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
         try:
             with shielded():
                 if self.undo or self.work is not None:
-                    replace_file(self.path, json.dumps(said), mode=0o600, is_synced=True)
+                    replace_file(self.path, json.dumps(content), mode=0o600, is_synced=True)
                 else:
                     self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -184,8 +184,8 @@ class Journal:
         """The command that reverts the remaining changes."""
         folder = self.path.parent
         more = "" if folder == default_folder() else f" --journal {folder}"
-        what = HOST if is_host(self.server) else self.server
-        return f"contend restore {what}{more}"
+        target = HOST if is_host(self.server) else self.server
+        return f"contend restore {target}{more}"
 
     def close(self) -> None:
         """Leave it to the next process. Remaining entries are named when the command ends badly."""
@@ -244,9 +244,9 @@ _left: dict[Path, str] = {}
 
 def remedies_left() -> list[str]:
     """Commands that revert the changes left by this command; each is reported once."""
-    told = list(_left.values())
+    remedies = list(_left.values())
     _left.clear()
-    return told
+    return remedies
 
 
 def server_in(path: Path) -> str:
@@ -265,52 +265,52 @@ def _locked(path: Path, server: str) -> int:
         return descriptor
     except Locked:
         raise ServerInUse(
-            f"another contend process is at work on {server}: {_holder(file)}. It puts back itself "
-            "what it changes there.",
-            hint="Wait until it is done, or stop it first.",
+            f"another contend process is using {server}: {_holder(file)}. It reverts its own "
+            "changes.",
+            hint="Wait until it ends, or stop it.",
         ) from None
     except OSError as error:
-        raise _broken(path.parent, "made", error) from error
+        raise _broken(path.parent, "created", error) from error
 
 
 def _holder(file: Path) -> str:
     """The holder of a lock, from the text it wrote there."""
     try:
-        return file.read_text(encoding="utf-8") or "one that just began"
+        return file.read_text(encoding="utf-8") or "one that has just started"
     except (OSError, ValueError):
-        return "one that is not known"
+        return "an unknown one"
 
 
 def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
     """Server, pending reverts, work."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        if said["format"] != FORMAT:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
             raise ValueError(
-                f"its format is {said['format']}, and this version of contend reads {FORMAT}"
+                f"its format is {content['format']}, but this version of contend reads {FORMAT}"
             )
-        undo = [_entry(entry) for entry in said["undo"]]
-        work = said["work"]
-        if not isinstance(said["server"], str) or not isinstance(work, dict | None):
+        undo = [_entry(entry) for entry in content["undo"]]
+        work = content["work"]
+        if not isinstance(content["server"], str) or not isinstance(work, dict | None):
             raise ValueError("it was not written by contend")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _broken(path, "read", error) from error
-    return said["server"], undo, work
+    return content["server"], undo, work
 
 
-def _entry(said: Any) -> Entry:
-    if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
+def _entry(entry: Any) -> Entry:
+    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
         raise ValueError("it was not written by contend")
-    return said
+    return entry
 
 
-def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
-    said = getattr(error, "strerror", None) or error
-    hint = "Name another folder with XDG_STATE_HOME, or with --journal if the command takes it."
-    if what == "read":
+def _broken(path: Path, action: str, error: Exception) -> JournalBroken:
+    reason = getattr(error, "strerror", None) or error
+    hint = "Name a different folder with XDG_STATE_HOME, or --journal if the command has it."
+    if action == "read":
         hint = (
-            "It says what a command of contend changed on a server. Put that back by what can be "
-            "read of it, then remove the file."
+            "It lists changes that contend made on a server. Revert the readable ones by hand, "
+            "then remove the file."
         )
-    why = f"{type(error).__name__} {said}" if isinstance(error, KeyError) else said
-    return JournalBroken(f"the journal {path} cannot be {what}: {why}.", hint=hint)
+    why = f"{type(error).__name__} {reason}" if isinstance(error, KeyError) else reason
+    return JournalBroken(f"the journal {path} cannot be {action}: {why}.", hint=hint)

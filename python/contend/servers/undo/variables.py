@@ -127,7 +127,7 @@ def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
             and not agree(_question(entry, before, now))
         ):
             raise NotAgreed(
-                f"it was {shown(before)} before, and somebody else made it {shown(now)}"
+                f"it was {shown(before)}, and something else changed it to {shown(now)}"
             )
         try:
             put_global(connection, name, before)
@@ -138,7 +138,7 @@ def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
             raise
         got = read_global(connection, name)
         if not _is_same(before, got):
-            raise NotTaken(f"the server made {shown(got)} of it")
+            raise NotTaken(f"the server changed it to {shown(got)}")
     return f"{name} = {shown(before)}"
 
 
@@ -186,8 +186,8 @@ def _before(entry: Entry, now: Read) -> Read:
 def _question(entry: Entry, before: Read, now: Read) -> str:
     ours = " or ".join(map(shown, entry["ours"]))
     return (
-        f"{entry['name']} was {shown(before)} before contend set it to {ours}, and is "
-        f"{shown(now)} now: somebody else changed it since. Set it to {shown(before)}?"
+        f"{entry['name']} was {shown(before)}, contend set it to {ours}, and something else "
+        f"changed it to {shown(now)}. Set it to {shown(before)}?"
     )
 
 

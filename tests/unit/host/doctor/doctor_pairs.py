@@ -155,7 +155,7 @@ PAIRS: dict[str, Pair] = {
             }
         ),
         "warning",
-        "C6, from which they take 133 µs",
+        "C6 takes 133 µs",
     ),
     "throttling": Pair(
         files(**{f"{_CPU}/cpu1/thermal_throttle/core_throttle_count": "17\n"}),
@@ -183,7 +183,7 @@ PAIRS: dict[str, Pair] = {
     "damon-pageout": Pair(
         Case("micro vm", measured={"refault_pages": 900}),
         "warning",
-        "900 pages a second",
+        "900 pages",
         files(**{f"{_DAMON}/nr_kdamonds": "1\n", f"{_DAMON}/0/state": "off\n"}),
     ),
     "ksm": Pair(files(**{"sys/kernel/mm/ksm/run": "1\n"}), "note", "KSM"),
@@ -271,7 +271,7 @@ PAIRS: dict[str, Pair] = {
         files(**{"proc/sys/net/ipv4/ip_local_port_range": "32768\t40000\n"}), "warning", "7233"
     ),
     "autogroup": Pair(
-        files(**{"proc/sys/kernel/sched_autogroup_enabled": "1\n"}), "warning", "sessions"
+        files(**{"proc/sys/kernel/sched_autogroup_enabled": "1\n"}), "warning", "autogroup is on"
     ),
     "boot-parameters": Pair(
         files(**{"proc/cmdline": "ro init_on_alloc=1 slub_debug=FZ quiet -- kasan\n"}),
@@ -294,7 +294,7 @@ PAIRS: dict[str, Pair] = {
     "server-flush": Pair(
         served(innodb_flush_log_at_trx_commit="2"), "warning", "loses commits", _WELL
     ),
-    "server-doublewrite": Pair(served(innodb_doublewrite="OFF"), "warning", "half written", _WELL),
+    "server-doublewrite": Pair(served(innodb_doublewrite="OFF"), "warning", "half-written", _WELL),
     "server-native-aio": Pair(served(innodb_use_native_aio="OFF"), "warning", "OFF", _WELL),
     "server-query-cache": Pair(
         served(query_cache_type="ON", query_cache_size=str(64 << 20)), "warning", "64 MiB", _WELL

@@ -64,7 +64,7 @@ def test_a_flush_that_reaches_no_disk_is_severe(
     for took_us in (49, 57):
         quick = look("fsync-latency", Case(measured={"fsync_us": took_us}), roots, monkeypatch)
         assert quick.severity == "severe"
-        assert "no disk" in quick.evidence
+        assert "too fast" in quick.evidence
 
 
 def test_studies_are_not_called_by_the_letters_that_the_project_gives_them() -> None:

@@ -97,19 +97,19 @@ def test_within_a_control_group_its_cpus_alone_count(two_nodes: Path) -> None:
     of = layout(two_nodes)
     assert cpus_of("all", of, "p") == (0, 8, 2)
     assert both("apart", of, "p") == ((0, 8), (2,))
-    with pytest.raises(RequestError, match="CPU 1 is outside of what this process may use") as out:
+    with pytest.raises(RequestError, match="this process may not use CPU 1") as out:
         cpus_of("0-1", of, "place.server.cpus")
-    assert out.value.hint == "It may use 0,2,8."
-    with pytest.raises(RequestError, match="may use no CPU of node 1"):
+    assert out.value.hint == "Use CPUs from 0,2,8."
+    with pytest.raises(RequestError, match="may not use CPUs of node 1"):
         cpus_of("node:1", of, "p")
 
 
 @pytest.mark.parametrize(
     ("words", "says", "hint"),
     [
-        ("0-99", r"place\.server\.cpus = \"0-99\": this host has no CPU 2-99", "are 0-1"),
-        ("7", "this host has no CPU 7", "are 0-1"),
-        ("node:1", "names node 1, and this host has one node, 0", "leave it out"),
+        ("0-99", r"place\.server\.cpus = \"0-99\": this host has no CPU 2-99", "from 0-1"),
+        ("7", "this host has no CPU 7", "from 0-1"),
+        ("node:1", "names node 1, but this host has one node, 0", "--set"),
         ("3-1", "is not a list of CPUs|this host has no CPU", ""),
     ],
 )
@@ -123,7 +123,7 @@ def test_what_is_not_there_is_refused(tmp_path: Path, words: str, says: str, hin
 def test_memory_of_a_node_that_is_not_there(tmp_path: Path) -> None:
     of = layout(host(tmp_path, [(0,), (1,)]))
     with pytest.raises(
-        RequestError, match=r"place\.server\.memory names node 1, and this host has"
+        RequestError, match=r"place\.server\.memory names node 1, but this host has"
     ):
         memory_of("bind:0-1", of, "place.server.memory")
 
@@ -146,8 +146,8 @@ def test_memory_is_that_of_nodes_that_have_some(uneven: Path) -> None:
     assert len(cpus_of("node:1", of, "p")) == 8
     with pytest.raises(RequestError, match="node 1 has no memory of its own") as bare:
         memory_of("interleave:0-2", of, "p")
-    assert bare.value.hint == "Nodes with memory: 0,2."
-    with pytest.raises(RequestError, match="node 2 has memory and no CPUs"):
+    assert "0,2" in (bare.value.hint or "")
+    with pytest.raises(RequestError, match="node 2 has memory but no CPUs"):
         cpus_of("node:2", of, "p")
 
 
@@ -155,7 +155,7 @@ def test_memory_outside_of_the_control_group(uneven: Path) -> None:
     (uneven / "proc/self/status").write_text("Cpus_allowed_list:\t0-15\nMems_allowed_list:\t0\n")
     of = layout(uneven)
     assert memory_of("interleave", of, "p") == ("interleave", (0,))
-    with pytest.raises(RequestError, match="memory of node 2 is outside of what this process"):
+    with pytest.raises(RequestError, match="may not use memory of node 2"):
         memory_of("bind:2", of, "p")
 
 
@@ -170,7 +170,7 @@ def test_one_node_is_preferred(memory: str, is_one: bool) -> None:
 
 def test_one_cpu_has_no_two_sides(tmp_path: Path) -> None:
     of = layout(host(tmp_path, [(0,)]))
-    with pytest.raises(RequestError, match='"apart" takes two CPUs, and this process may use 0'):
+    with pytest.raises(RequestError, match='"apart" needs two CPUs, but this process has 0'):
         both("apart", of, "place.server.cpus")
 
 
@@ -294,8 +294,8 @@ def test_a_container_that_hides_proc_is_told_what_cannot_be_seen() -> None:
     needs.root("it can mount")
     seen, refused, *doctor = in_a_process_of_its_own(HIDDEN).splitlines()
     assert seen == "{} []"
-    assert refused.startswith("cpu_quota needs the cpu controller of control groups, and this host")
-    assert "in a container the host decides" in refused
+    assert refused.startswith("cpu_quota needs the cpu controller of control groups")
+    assert "cgroup.subtree_control" in refused
     assert doctor == ["True", "True"]
 
 

@@ -181,7 +181,7 @@ def test_all_of_it_is_read_back_from_the_process() -> None:
         os.sched_setaffinity(process.pid, ALLOWED)
         if len(ALLOWED) > 1:
             (said,) = look.differences(asked, look.seen(process.pid), "the server")
-            assert said.startswith(f"the server: cpus {CPU[0]} was asked for, and it has ")
+            assert said.startswith(f"the server: requested cpus {CPU[0]}, but it has ")
 
 
 @pytest.mark.parametrize("policy", become.MEMORY)
@@ -199,7 +199,7 @@ def test_what_the_kernel_refuses_is_said_and_the_program_is_not_started(tmp_path
         [*asked.prefix(), "/usr/bin/touch", str(made)], capture_output=True, text=True, check=False
     )
     assert done.returncode == become.NOT_RUN
-    assert "contend cannot place touch: memory bind of the nodes [1000]: " in done.stderr
+    assert "contend cannot place touch: memory bind of nodes [1000]: " in done.stderr
     assert not made.exists()
 
 
@@ -234,8 +234,7 @@ class TestWatchdog:
             assert process.wait(30) == -9
             assert watched.process.wait(30) == 3
             watched.close()
-        said = "contend's watchdog ended the real-time server: contend gave no sign for 0.3 s\n"
-        assert log.read_text() == said
+        assert "no sign of life for 0.3 s" in log.read_text()
 
     def test_with_signs_it_lives(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("contend.host.placement.beside.SIGN_EVERY_S", 0.05)

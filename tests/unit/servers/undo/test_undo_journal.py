@@ -107,7 +107,7 @@ def test_it_is_the_same_by_whatever_dsn(tmp_path: Path, same: str) -> None:
     first, name = (SERVER, "") if "DB1" in same else (SERVER, "server_uuid=7")
     with (
         Journal.open(tmp_path, first, name),
-        pytest.raises(ServerInUse, match="another contend process is at"),
+        pytest.raises(ServerInUse, match="another contend process is using"),
     ):
         Journal.open(tmp_path, same, name)
     Journal.open(tmp_path, same, name).close()
@@ -131,7 +131,7 @@ def test_the_lock_on_the_server_goes_with_the_journal(tmp_path: Path) -> None:
     with Journal.of_server(tmp_path / "one", tcp) as journal:
         with pytest.raises(ServerInUse) as refused:
             Journal.of_server(tmp_path / "two", socket)
-        assert f"connection {server.holder} there, of user bench from db7:51234" in str(
+        assert f"connection {server.holder}, of user bench from db7:51234" in str(
             refused.value.message
         )
         assert refused.value.exit_code == 2
@@ -195,7 +195,7 @@ def test_every_cut_of_a_journal_has_words(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_has_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalBroken, match="cannot be made") as refused:
+    with pytest.raises(JournalBroken, match="cannot be created") as refused:
         Journal.open(tmp_path / "file" / "below", SERVER)
     assert "XDG_STATE_HOME" in (refused.value.hint or "")
 

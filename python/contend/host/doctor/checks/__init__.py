@@ -15,10 +15,10 @@ _SUBJECTS = (cpus, memory, disk, system, server)
 _OF_ROW = {one.name for one in fields(Row)}
 
 
-def _check(name: str, given: dict[str, Any]) -> DoctorCheck:
-    compared = {key: given.pop(key) for key in _OF_ROW & given.keys()}
+def _check(name: str, row: dict[str, Any]) -> DoctorCheck:
+    compared = {key: row.pop(key) for key in _OF_ROW & row.keys()}
     look = Row(**compared) if compared else LOOKS[name]
-    return DoctorCheck(name, look=look, **given)
+    return DoctorCheck(name, look=look, **row)
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import os
 
 from contend.host.doctor.model import NotChecked, Result, Severity, Subject, check, result
 from contend.host.tree import chosen
-from contend.units import format_size
+from contend.units import format_duration, format_size
 
 _FSYNC_QUICK_US = 60
 _FSYNC_SLOW_US, _FSYNC_SEVERE_US = 5_000, 50_000
@@ -17,18 +17,19 @@ _FREE_SEVERE_BYTES, _FREE_WARN_SHARE = 1 << 30, 0.1
 def _scheduler(subject: Subject) -> Result:
     device = subject.disk
     name = chosen(subject.text(f"sys/block/{device}/queue/scheduler"))
-    turns = subject.tree.text(f"sys/block/{device}/queue/rotational") == "1"
-    said = f"{device} has the scheduler {name}"
+    rotates = subject.tree.text(f"sys/block/{device}/queue/rotational") == "1"
+    evidence = f"{device} uses the I/O scheduler {name}"
     # A virtual disk reports that it rotates unless its host sets that.
     is_guess = device.startswith(("vd", "xvd"))
     severity: Severity | None = None
     if name in ("bfq", "cfq"):
-        severity, said = "warning", f"{said}, which shares time between processes"
-    elif name == "none" and turns and not is_guess:
-        severity, said = "warning", f"{said}, and it is a disk that turns"
-    elif name != "none" and (is_guess or not turns):
-        severity, said = "note", f"{said}, and it is {'a virtual disk' if is_guess else 'an SSD'}"
-    return result(severity, said, scheduler=name)
+        severity, evidence = "warning", f"{evidence}, which shares time between processes"
+    elif name == "none" and rotates and not is_guess:
+        severity, evidence = "warning", f"{evidence}, although it is a rotating disk"
+    elif name != "none" and (is_guess or not rotates):
+        kind = "a virtual disk" if is_guess else "an SSD"
+        severity, evidence = "note", f"{evidence}, although it is {kind}"
+    return result(severity, evidence, scheduler=name)
 
 
 @check("write-cache")
@@ -38,35 +39,31 @@ def _write_cache(subject: Subject) -> Result:
     if text not in ("write back", "write through"):
         raise subject.unclear(path)
     severity: Severity | None = None
-    said = (
-        f"{device} has no volatile write cache, or one with a battery (a RAID controller shows "
-        "it so)"
-    )
+    evidence = f"{device} has no volatile write cache, or one with a battery (RAID controller)"
     if text == "write back":
         severity = "note"
-        said = f"{device} has a volatile write cache: the kernel flushes it at each commit"
+        evidence = f"{device} has a volatile write cache: the kernel flushes it at each commit"
     elif took_us is not None and took_us > _FSYNC_SLOW_US:
-        severity, said = "warning", f"{device} writes through, and a flush takes long"
-    return result(severity, said, write_cache=text)
+        severity, evidence = "warning", f"{device} writes through, and a flush takes over 5 ms"
+    return result(severity, evidence, write_cache=text)
 
 
 @check("fsync-latency")
 def _fsync(subject: Subject) -> Result:
     took_us = subject.measure("fsync_us", " on the disk of the data").value
-    if took_us >= _FSYNC_SEVERE_US:
-        return result("severe", f"a flush takes {took_us / 1000:.0f} ms")
     if took_us >= _FSYNC_SLOW_US:
-        return result("warning", f"a flush takes {took_us / 1000:.1f} ms")
-    said = f"a flush takes {took_us:.0f} µs"
+        severity: Severity = "severe" if took_us >= _FSYNC_SEVERE_US else "warning"
+        return result(severity, f"a flush takes {format_duration(took_us / 1e6)} (limit 5 ms)")
+    evidence = f"a flush takes {took_us:.0f} µs"
     if took_us < _FSYNC_QUICK_US:
-        said += ": no disk is that quick, so it ends in memory, or in a cache with a battery"
-        return result("severe", said)
-    return result(None, said)
+        evidence += ", too fast for a disk: it ends in memory, or in a cache with a battery"
+        return result("severe", f"{evidence} (limit {_FSYNC_QUICK_US} µs)")
+    return result(None, evidence)
 
 
 _FILESYSTEMS: tuple[tuple[str, Severity | None, str], ...] = (
     ("ext4 ext3 xfs f2fs jfs", None, ""),
-    ("nfs nfs4 cifs smb3 glusterfs ceph lustre", "severe", ", which is another host's"),
+    ("nfs nfs4 cifs smb3 glusterfs ceph lustre", "severe", ", which is on another host"),
     ("tmpfs ramfs", "warning", ", which is memory: nothing reaches a disk"),
     ("overlay aufs fuse fuse.sshfs 9p virtiofs", "warning", ", a layer above another filesystem"),
     ("btrfs zfs bcachefs", "warning", ", which writes each page to a new place"),
@@ -76,10 +73,10 @@ _FILESYSTEMS: tuple[tuple[str, Severity | None, str], ...] = (
 @check("filesystem")
 def _kind(subject: Subject) -> Result:
     kind = subject.mount.filesystem
-    unknown: tuple[Severity, str] = ("note", ", of which contend knows nothing")
-    known = ((severity, what) for kinds, severity, what in _FILESYSTEMS if kind in kinds.split())
-    severity, what = next(known, unknown)
-    return result(severity, f"the data lies on {kind}{what}", filesystem=kind)
+    unknown: tuple[Severity, str] = ("note", ", which contend does not know")
+    known = ((severity, note) for kinds, severity, note in _FILESYSTEMS if kind in kinds.split())
+    severity, note = next(known, unknown)
+    return result(severity, f"the data is on {kind}{note}", filesystem=kind)
 
 
 @check("barriers")
@@ -88,33 +85,33 @@ def _barriers(subject: Subject) -> Result:
     off = [one for one in options if one in ("nobarrier", "barrier=0")]
     if not off:
         return result(None, "flushes reach the disk", barriers="on")
-    said = f"{point} is mounted with {off[0]}: a flush does not reach the disk"
-    return Result("severe", said, {"barriers": "off"}, f"mount -o remount,barrier {point}")
+    evidence = f"{point} is mounted with {off[0]}: flushes do not reach the disk"
+    return Result("severe", evidence, {"barriers": "off"}, f"mount -o remount,barrier {point}")
 
 
 _SLOW_OPTIONS = {
     "sync": "each write waits for the disk",
     "dirsync": "each change of a folder waits for the disk",
-    "strictatime": "each read writes a time",
+    "strictatime": "each read also writes a time",
     "data=journal": "all data is written twice",
     "discard": "freed blocks are discarded at once, which can stall writes",
-    "compress": "pages are compressed again by the filesystem",
+    "compress": "the filesystem compresses pages again",
 }
 
 
 @check("mount-options")
 def _options(subject: Subject) -> Result:
-    given, point = subject.mount.options.split(","), subject.mount.point
+    options, point = subject.mount.options.split(","), subject.mount.point
     slow = [
         option
         for option in _SLOW_OPTIONS
-        if any(one == option or one.startswith(f"{option}=") for one in given)
+        if any(one == option or one.startswith(f"{option}=") for one in options)
     ]
     if not slow:
-        return result(None, f"{point} is mounted with nothing that slows a database down", slow="")
-    said = "; ".join(f"{option}: {_SLOW_OPTIONS[option]}" for option in slow)
+        return result(None, f"no mount option of {point} slows a database", slow="")
+    evidence = "; ".join(f"{option}: {_SLOW_OPTIONS[option]}" for option in slow)
     severity: Severity = "note" if slow == ["discard"] else "warning"
-    return result(severity, f"{point} is mounted with {said}", slow=", ".join(slow))
+    return result(severity, f"{point} is mounted with {evidence}", slow=", ".join(slow))
 
 
 @check("free-space")
@@ -125,11 +122,12 @@ def _free(subject: Subject) -> Result:
     try:
         space = os.statvfs(inside)
     except OSError as error:
-        raise NotChecked(f"the folder cannot be asked: {error.strerror}") from error
+        raise NotChecked(f"the free space cannot be read: {error.strerror}") from error
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
-    said = f"{format_size(free)} of {format_size(total)} are free"
+    evidence = f"{format_size(free)} of {format_size(total)} is free"
     if space.f_files and space.f_favail < 1000:
-        return result("severe", f"only {space.f_favail} more files can be made")
+        return result("severe", f"only {space.f_favail} more files can be created (limit 1000)")
     if free < _FREE_SEVERE_BYTES:
-        return result("severe", said)
-    return result("warning" if total > 0 and free / total < _FREE_WARN_SHARE else None, said)
+        return result("severe", f"{evidence} (limit 1 GiB)")
+    is_low = total > 0 and free / total < _FREE_WARN_SHARE
+    return result("warning", f"{evidence} (limit 10 %)") if is_low else result(None, evidence)

@@ -18,10 +18,10 @@ def _limit(subject: Subject) -> Result:
     subject.text("proc/self/cgroup")
     limit, total = memory_limit(subject.tree), meminfo(subject.tree).get("MemTotal")
     if limit is None or (total is not None and limit >= total):
-        return result(None, "no memory limit is set below what there is", memory_limit=None)
+        return result(None, "no memory limit below the installed memory", memory_limit=None)
     of = f" of {format_size(total)}" if total else ""
-    said = f"the control group may use {format_size(limit)}{of}, page cache included"
-    return result("warning", said, memory_limit=limit)
+    evidence = f"the control group is limited to {format_size(limit)}{of}, page cache included"
+    return result("warning", evidence, memory_limit=limit)
 
 
 def _swap_bytes(subject: Subject) -> tuple[int, int] | None:
@@ -35,12 +35,12 @@ def _swap_bytes(subject: Subject) -> tuple[int, int] | None:
 @check("swappiness")
 def _swappiness(subject: Subject) -> Result:
     value, swap = subject.number(f"{_VM}/swappiness"), _swap_bytes(subject)
-    said = f"vm.swappiness is {value}"
+    evidence = f"vm.swappiness is {value}"
     if swap is None or swap[0] == 0:
-        return result(None, f"{said}, and there is no swap", swappiness=value)
+        return result(None, f"{evidence}, but there is no swap", swappiness=value)
     if value > 10:
-        return result("warning", f"{said}, with swap", swappiness=value)
-    return result(None, said, swappiness=value)
+        return result("warning", f"{evidence} (limit 10), and swap is on", swappiness=value)
+    return result(None, evidence, swappiness=value)
 
 
 @check("swap-in-use")
@@ -51,11 +51,11 @@ def _swap_used(subject: Subject) -> Result:
     total, used = swap
     moving = subject.seen("swapped_pages") or 0
     if moving > 1:
-        return result("severe", f"{moving:.0f} pages a second are swapped now")
+        return result("severe", f"{moving:.0f} pages per second are being swapped (limit 1)")
     if total == 0:
         return result(None, "there is no swap")
-    said = f"{format_size(used)} of {format_size(total)} of swap are in use"
-    return result(over(used, 64 << 20), said)
+    evidence = f"{format_size(used)} of {format_size(total)} of swap is in use (limit 64 MiB)"
+    return result(over(used, 64 << 20), evidence)
 
 
 @check("damon-pageout")
@@ -66,9 +66,9 @@ def _damon(subject: Subject) -> Result:
     listed = ", ".join(schemes)
     if any(action in ("pageout", "cold") for action in schemes):
         more = subject.seen("refault_pages")
-        now = f"; {more:.0f} pages a second come back from the disk now" if more else ""
-        said = f"the kernel pages out what looks unused (DAMON: {listed}){now}"
-        return result("warning", said, damon=listed)
+        now = f"; {more:.0f} pages per second are read back from disk" if more else ""
+        evidence = f"the kernel pages out idle memory (DAMON: {listed}){now}"
+        return result("warning", evidence, damon=listed)
     return result(None, "DAMON pages nothing out", damon=listed)
 
 
@@ -80,14 +80,14 @@ def _dirty(subject: Subject) -> Result:
         if total is None:
             raise subject.unclear(f"{_VM}/dirty_ratio")
         limit = total * ratio // 100
-    said = f"up to {format_size(limit)} may wait to be written"
-    return result("note" if limit > 4 << 30 else None, said, dirty_limit_bytes=limit)
+    evidence = f"up to {format_size(limit)} of memory may wait to be written (limit 4 GiB)"
+    return result("note" if limit > 4 << 30 else None, evidence, dirty_limit_bytes=limit)
 
 
 @check("memory-latency")
 def _load(subject: Subject) -> Result:
     took_ns = subject.measure("memory_ns").value
-    return result(over(took_ns, 150), f"a load from memory takes {took_ns:.0f} ns")
+    return result(over(took_ns, 150), f"a load from memory takes {took_ns:.0f} ns (limit 150 ns)")
 
 
 def _count(subject: Subject) -> int:
@@ -102,10 +102,9 @@ def _count(subject: Subject) -> int:
 def _balancing(subject: Subject) -> Result:
     nodes, value = _count(subject), subject.number("proc/sys/kernel/numa_balancing")
     if value and nodes > 1:
-        said = f"the kernel moves pages between {nodes} nodes"
-        return result("note", said, numa_balancing=value)
-    said = f"kernel.numa_balancing is {value}, with {nodes} node(s)"
-    return result(None, said, numa_balancing=value)
+        return result("note", f"the kernel moves pages between {nodes} nodes", numa_balancing=value)
+    evidence = f"kernel.numa_balancing is {value}, with {nodes} node(s)"
+    return result(None, evidence, numa_balancing=value)
 
 
 @check("node-memory")
@@ -113,28 +112,31 @@ def _memory(subject: Subject) -> Result:
     nodes = [node for node in host_nodes(subject.tree) if node.memory_bytes is not None]
     if not nodes:
         raise NotChecked(f"/{FOLDER} shows no memory")
-    said = ", ".join(f"node{node.number} {_total(node) >> 20:,} MiB" for node in nodes)
-    severity, evidence = _judged(nodes, said)
-    return result(severity, evidence, memory_of_nodes=said)
+    sizes = ", ".join(f"node{node.number} {_total(node) >> 20:,} MiB" for node in nodes)
+    severity, evidence = _judged(nodes, sizes)
+    return result(severity, evidence, memory_of_nodes=sizes)
 
 
-def _judged(nodes: list[HostNode], said: str) -> tuple[Severity | None, str]:
+def _judged(nodes: list[HostNode], sizes: str) -> tuple[Severity | None, str]:
     if len(nodes) == 1:
-        return None, f"one node: {said}"
+        return None, f"one node: {sizes}"
     # If the kernel lists no CPUs for any node, a node without CPUs cannot be identified.
     known = any(node.cpus for node in nodes)
     if bare := [node for node in nodes if not node.has_memory and (node.cpus or not known)]:
-        return "severe", f"{_names(bare)} has CPUs and no memory of its own ({said})"
+        return "severe", f"{_names(bare)} has CPUs but no memory of its own ({sizes})"
     near = [node for node in nodes if node.cpus or not known]
     totals = [_total(node) for node in near]
     if max(totals) / min(totals) > _UNEVEN_RATIO:
-        return "warning", f"memory is spread unevenly: {said}"
+        return "warning", f"one node has over {_UNEVEN_RATIO} times another's memory: {sizes}"
     if far := [node for node in nodes if node.has_memory and node not in near]:
-        return "note", f"{_names(far)} has memory and no CPUs: it is far from all of them"
+        return "note", f"{_names(far)} has memory but no CPUs: it is far from every CPU"
     full = [node for node in near if (node.free_bytes or 0) / _total(node) < _EMPTY_SHARE]
     if full and len(full) < len(near):
-        return "note", f"{_names(full)} has no free memory and others have"
-    return None, f"memory is spread evenly: {said}"
+        return (
+            "note",
+            f"{_names(full)} has less than {_EMPTY_SHARE:.0%} free memory, others have more",
+        )
+    return None, f"the nodes have similar memory: {sizes}"
 
 
 def _total(node: HostNode) -> int:
@@ -149,8 +151,7 @@ def _names(nodes: list[HostNode]) -> str:
 def _interleave(subject: Subject) -> Result:
     nodes = _count(subject)
     if nodes == 1:
-        said = "one node has memory: there is nothing to interleave"
-        return result(None, said, policy="one node")
+        return result(None, "only one node has memory", policy="one node")
     path = f"proc/{subject.pid}/numa_maps"
     lines = [line.split() for line in subject.text(path).splitlines()]
     policies = {words[1].partition(":")[0] for words in lines if len(words) > 1}
@@ -158,5 +159,5 @@ def _interleave(subject: Subject) -> Result:
         raise subject.unclear(path)
     if placed := ", ".join(sorted(policies - {"default"})):
         return result(None, f"{subject.whose} has the memory policy {placed}", policy=placed)
-    said = f"{subject.whose} takes memory of the node that it happens to run on, of {nodes}"
-    return result("warning", said, policy="default")
+    evidence = f"{subject.whose} takes memory from the node it runs on, one of {nodes}"
+    return result("warning", evidence, policy="default")

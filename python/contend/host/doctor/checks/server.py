@@ -13,27 +13,27 @@ def _slow_log(subject: Subject) -> Result:
     limit_s = server.number("long_query_time")
     state = {"general_log": general, "slow_query_log": slow, "long_query_time": limit_s}
     if general:
-        return result("severe", "general_log is on: every statement is written to a file", **state)
+        return result("severe", "general_log is on: every statement is logged", **state)
     if slow and limit_s is not None and limit_s < 0.1:
-        said = f"the slow log is on from {limit_s:g} s: it may have many"
-        return result("warning", said, **state)
+        return result(
+            "warning", f"the slow log has statements over {limit_s:g} s (limit 0.1)", **state
+        )
     if slow:
-        return result("note", f"the slow log is on from {limit_s or 0:g} s", **state)
-    return result(None, "neither general nor slow log is on", **state)
+        return result("note", f"the slow log has statements over {limit_s or 0:g} s", **state)
+    return result(None, "the general log and the slow log are off", **state)
 
 
 @check("server-build")
 def _build(subject: Subject) -> Result:
     server = subject.named_server
     words = f"{server.version} {server.variables.get('version_comment', '')}".lower()
-    what = [word for word in ("debug", "valgrind", "asan", "msan", "ubsan") if word in words]
-    if what:
-        said = f"the server is a build for finding faults ({', '.join(what)})"
-        return result("severe", said, build=server.version)
+    tools = [word for word in ("debug", "valgrind", "asan", "msan", "ubsan") if word in words]
+    if tools:
+        evidence = f"the server is a debug build ({', '.join(tools)})"
+        return result("severe", evidence, build=server.version)
     if not server.version:
-        raise NotChecked("the server does not say its version")
-    said = f"the server is an ordinary build, {server.version}"
-    return result(None, said, build=server.version)
+        raise NotChecked("the server does not report its version")
+    return result(None, f"an ordinary build, {server.version}", build=server.version)
 
 
 @check("server-where")
@@ -42,34 +42,32 @@ def _where(subject: Subject) -> Result:
     if not server.is_here:
         return Result(
             "note",
-            "the server is on another host: its memory, disk, kernel and limits cannot be seen "
-            "from here, and what is told of a host is told of this one",
+            "the server is on another host; memory, disk, kernel and limits are this host's",
             {"is_here": False},
-            mend="Run `contend doctor --json` there too, and lay the two side by side by "
-            "`contend doctor --compare`.",
+            mend="Run `contend doctor --json` there too, and --compare both files.",
         )
     if server.pid is None:
         return Result(
             "note",
-            "the server is on this host, and which process it is cannot be seen",
+            "the server is on this host, but its process is not visible",
             {"is_here": True},
-            mend="Name its socket: --server socket:/PATH",
+            mend="Connect to its socket: --server socket:/PATH",
         )
-    return result(None, f"the server is process {server.pid} of this host", is_here=True)
+    return result(None, f"the server is process {server.pid} on this host", is_here=True)
 
 
 @check("server-swapped")
 def _swapped(subject: Subject) -> Result:
     pid = subject.named_server.pid
     if pid is None:
-        raise NotChecked("the process of the server cannot be seen from here")
+        raise NotChecked("the server's process is not visible from here")
     for line in (subject.tree.text(f"proc/{pid}/status") or "").splitlines():
         words = line.split()
         kib = as_number(words[1]) if words[:1] == ["VmSwap:"] and len(words) == 3 else None
         if kib is not None:
-            said = f"{format_size(int(kib) * 1024)} of the server are swapped out"
-            return result("severe" if kib > 1024 else None, said)
-    raise NotChecked(f"/proc/{pid}/status does not say")
+            evidence = f"{format_size(int(kib) * 1024)} of the server is swapped out (limit 1 MiB)"
+            return result("severe" if kib > 1024 else None, evidence)
+    raise NotChecked(f"/proc/{pid}/status has no VmSwap")
 
 
 @check("server-flush")
@@ -79,14 +77,14 @@ def _flush(subject: Subject) -> Result:
     binlog = server.is_on("log_bin") if "log_bin" in server.variables else None
     sync = server.variables.get("sync_binlog", "")
     state = {"innodb_flush_log_at_trx_commit": at_commit, "sync_binlog": sync, "log_bin": binlog}
-    said = f"innodb_flush_log_at_trx_commit={at_commit}"
+    evidence = f"innodb_flush_log_at_trx_commit={at_commit}"
     if binlog:
-        said += f", binary log with sync_binlog={sync}"
+        evidence += f", binary log with sync_binlog={sync}"
     if at_commit != "1":
-        return result("warning", f"{said}: a crash of the host loses commits", **state)
+        return result("warning", f"{evidence}: a crash of the host loses commits", **state)
     if binlog and sync == "0":
-        return result("warning", f"{said}: a crash may lose what replicas have", **state)
-    return result(None, f"{said}: what is committed is on the disk", **state)
+        return result("warning", f"{evidence}: a crash may lose what replicas have", **state)
+    return result(None, f"{evidence}: committed data is on disk", **state)
 
 
 @check("server-query-cache")

@@ -26,12 +26,12 @@ def _source(subject: Subject) -> Result:
     if not name:
         raise subject.unclear(_SOURCE)
     if name in _QUICK_SOURCES:
-        return result(None, f"the clock is read from {name}", clocksource=name)
+        return result(None, f"the clock source is {name}", clocksource=name)
     offered = subject.tree.text(_SOURCE.replace("current", "available")) or ""
     better = [one for one in offered.split() if one in _QUICK_SOURCES]
     mend = f"echo {better[0]} > /{_SOURCE}" if better else None
-    said = f"the clock is read from {name}, by a system call or slower"
-    return Result("severe", said, {"clocksource": name}, mend)
+    evidence = f"the clock source is {name}: each read is a system call or slower"
+    return Result("severe", evidence, {"clocksource": name}, mend)
 
 
 @check("timer")
@@ -39,26 +39,28 @@ def _timer(subject: Subject) -> Result:
     late = subject.seen("timer_late_us")
     slack = subject.number_or_none("proc/self/timerslack_ns")
     if late is not None and late > _TIMER_LATE_US:
-        return result("warning", f"a sleep of 100 µs ends {late:.0f} µs late", timerslack_ns=slack)
+        evidence = f"a sleep of 100 µs ends {late:.0f} µs late (limit {_TIMER_LATE_US} µs)"
+        return result("warning", evidence, timerslack_ns=slack)
     if slack is not None and slack > _SLACK_NS:
-        said = f"timers may be {slack / 1000:.0f} µs late (timer slack)"
-        return result("warning", said, timerslack_ns=slack)
+        evidence = f"timer slack is {slack / 1000:.0f} µs (limit {_SLACK_NS // 1000} µs)"
+        return result("warning", evidence, timerslack_ns=slack)
     if late is None and slack is None:
-        raise NotChecked("timers were not measured, and /proc/self/timerslack_ns does not say")
+        raise NotChecked("timers were not measured, and /proc/self/timerslack_ns is not readable")
     known = f"{late:.0f} µs late" if late is not None else f"at most {slack} ns late"
     return result(None, f"timers are {known}", timerslack_ns=slack)
 
 
-def _limited(subject: Subject, name: str, what: str, severe: int, enough: int) -> Result:
+def _limited(subject: Subject, name: str, unit: str, severe: int, enough: int) -> Result:
     pair = limits(subject.tree, subject.pid).get(name)
     if pair is None:
         raise subject.unclear(f"proc/{subject.pid}/limits")
     # A process may raise its soft limit to the hard one, and servers do.
     limit = pair["hard"]
-    said = f"{subject.whose} may have {limit} {what}"
+    evidence = f"{subject.whose} may have {limit} {unit}"
     if isinstance(limit, str) or limit >= enough:
-        return result(None, said, **{name: limit})
-    return result("severe" if limit < severe else "warning", said, **{name: limit})
+        return result(None, evidence, **{name: limit})
+    evidence += f" (at least {enough} recommended)"
+    return result("severe" if limit < severe else "warning", evidence, **{name: limit})
 
 
 @check("open-files")
@@ -74,19 +76,18 @@ def _processes(subject: Subject) -> Result:
 @check("aio-requests")
 def _aio(subject: Subject) -> Result:
     most, used = subject.number("proc/sys/fs/aio-max-nr"), subject.number("proc/sys/fs/aio-nr")
-    said = f"{used} of {most} asynchronous requests of the host are taken"
-    return result("warning" if most - used < 10_000 else None, said, aio_max_nr=most)
+    evidence = f"{used} of {most} asynchronous disk requests are in use"
+    evidence += " (at least 10,000 should be free)"
+    return result("warning" if most - used < 10_000 else None, evidence, aio_max_nr=most)
 
 
 @check("somaxconn")
 def _somaxconn(subject: Subject) -> Result:
     value = subject.number("proc/sys/net/core/somaxconn")
-    asked = subject.server.number("back_log") if subject.server is not None else None
-    wanted = max(1024.0, asked or 0)
-    said = f"{value} connections may wait to be accepted"
-    if value < wanted:
-        return result("warning", f"{said}, and {wanted:.0f} are wanted", somaxconn=value)
-    return result(None, said, somaxconn=value)
+    back_log = subject.server.number("back_log") if subject.server is not None else None
+    wanted = max(1024.0, back_log or 0)
+    evidence = f"{value} connections may wait to be accepted (at least {wanted:.0f} recommended)"
+    return result("warning" if value < wanted else None, evidence, somaxconn=value)
 
 
 @check("tcp-ports")
@@ -97,9 +98,9 @@ def _ports(subject: Subject) -> Result:
         raise subject.unclear(path)
     count = max(int(words[1]) - int(words[0]) + 1, 0)
     reuse = subject.number_or_none("proc/sys/net/ipv4/tcp_tw_reuse")
-    said = f"{count} ports for connections to one server (tcp_tw_reuse {reuse})"
+    evidence = f"{count} ports for connections to one server (limit 20,000; tcp_tw_reuse {reuse})"
     severity = over(-count, -20_000)
-    return result(severity, said, ports=count, tcp_tw_reuse=reuse)
+    return result(severity, evidence, ports=count, tcp_tw_reuse=reuse)
 
 
 @check("boot-parameters")
@@ -109,8 +110,7 @@ def _parameters(subject: Subject) -> Result:
         raise NotChecked(subject.tree.why_not("proc/cmdline"))
     if costly := " ".join(word for word in words if _COSTLY.match(word)):
         return result("warning", f"the kernel was booted with {costly}", costly=costly)
-    said = "the kernel was booted with nothing that checks or clears memory"
-    return result(None, said, costly="")
+    return result(None, "no boot option checks or clears memory", costly="")
 
 
 @check("nice")
@@ -119,4 +119,4 @@ def _nice(subject: Subject) -> Result:
     if len(words) < 17 or not words[16].lstrip("-").isdecimal():
         raise subject.unclear("proc/self/stat")
     nice = int(words[16][:4])
-    return result(over(nice, 0), f"a process started from here has nice {nice}", nice=nice)
+    return result(over(nice, 0), f"processes started from here have nice {nice}", nice=nice)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from contend.host.counters import OTHERS_SHARE_MAX
-from contend.host.doctor.document import Difference, HostDocument, Looked
+from contend.host.doctor.document import CheckOutcome, Difference, HostDocument
 from contend.host.doctor.model import NOT_MEASURED, SEVERITIES, DoctorCheck
 from contend.metrics.host import UNITS, Measure, in_words
 from contend.units import format_size
@@ -15,7 +15,7 @@ from contend.units import format_size
 _WIDTH = 100
 _INDENT = 4
 _HEADS = {"severe": "severe", "warning": "warnings", "note": "notes"}
-_MORE = ": why each matters, and what mends it, says `contend doctor --explain ID`"
+_MORE = "; `contend doctor --explain ID` prints the reason and the fix"
 
 
 def lines_of(document: HostDocument) -> Iterator[str]:
@@ -31,7 +31,7 @@ def lines_of(document: HostDocument) -> Iterator[str]:
         lines = [_finding(check) for check in shown if check["severity"] == severity]
         yield from _part(_HEADS[severity], lines, _MORE if severity == "note" else "")
     if not shown:
-        yield from ("", "nothing was found")
+        yield from ("", "no problems found")
     yield from _part(
         "ignored",
         [
@@ -47,12 +47,12 @@ def lines_of(document: HostDocument) -> Iterator[str]:
     left = [
         check["id"] for check in unseen if is_short and check["evidence"].startswith(NOT_MEASURED)
     ]
-    yield from _listed("not measured, as --short asks", left)
-    seen_not = [check for check in unseen if check["id"] not in left]
+    yield from _listed("not measured because of --short", left)
+    not_checked = [check for check in unseen if check["id"] not in left]
     yield from _part(
-        "not seen", [_wrapped(f"{check['id']}: {check['evidence']}", 2) for check in seen_not]
+        "not checked", [_wrapped(f"{check['id']}: {check['evidence']}", 2) for check in not_checked]
     )
-    yield from _listed("fine", [check["id"] for check in checks if check["outcome"] == "fine"])
+    yield from _listed("passed", [check["id"] for check in checks if check["outcome"] == "fine"])
     yield from _measured(document)
 
 
@@ -69,11 +69,11 @@ def _listed(title: str, ids: Sequence[str]) -> Iterator[str]:
         yield from ("", f"{title} ({len(ids)})", *_wrapped(", ".join(ids), 2))
 
 
-def _finding(check: Looked) -> list[str]:
+def _finding(check: CheckOutcome) -> list[str]:
     lines = _wrapped(f"{check['id']}: {check['evidence']}", 2)
     if check["severity"] != "note":
         lines += _wrapped(f"cost: {check['cost']}", _INDENT)
-        lines += _wrapped(f"mend: {check['mend']}", _INDENT)
+        lines += _wrapped(f"fix: {check['mend']}", _INDENT)
     return lines
 
 
@@ -82,12 +82,12 @@ def _measured(document: HostDocument) -> Iterator[str]:
     if not known:
         return
     busy, _, _ = document["measured"].get("busy_share", (0.0, 0.0, 0.0))
-    others = f", while other processes used {busy:.0%} of the CPU time"
-    yield from ("", f"measured{others if busy > OTHERS_SHARE_MAX else ''} (middle, and its spread)")
+    others = f" while other processes used {busy:.0%} of the CPU time"
+    yield from ("", f"measured (value and spread){others if busy > OTHERS_SHARE_MAX else ''}")
     width = max(len(name) for name in known)
     for name in known:
-        found = in_words(name, Measure(*document["measured"][name]))
-        yield f"  {name.ljust(width)}  {found:<26}  {UNITS[name][2]}"
+        value = in_words(name, Measure(*document["measured"][name]))
+        yield f"  {name.ljust(width)}  {value:<26}  {UNITS[name][2]}"
 
 
 def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
@@ -96,7 +96,7 @@ def lines_of_explanation(check: DoctorCheck) -> Iterator[str]:
     yield from _wrapped(f"What it costs: {check.costs}", 2)
     if check.measure is not None:
         yield from _wrapped(f"Measured by doctor: {UNITS[check.measure][2]} ({check.measure})", 2)
-    yield from _wrapped(f"Mend: {check.mend}", 2)
+    yield from _wrapped(f"How to fix it: {check.mend}", 2)
 
 
 def lines_of_comparison(
@@ -107,34 +107,33 @@ def lines_of_comparison(
     bare = [name for name, one in (("A", first), ("B", second)) if not one["measured"]]
     if bare:
         yield from _wrapped(
-            f"Nothing was measured of {' and '.join(bare)} (--short), so settings alone are laid "
-            "side by side.",
+            f"{' and '.join(bare)} without measurements (--short): only settings are compared.",
             0,
         )
-    for label, of in (
-        ("measured, dearest first", [one for one in differences if one.ratio not in (None, 1.0)]),
-        ("measured, and alike on both", [one for one in differences if one.ratio == 1.0]),
+    for head, group in (
+        ("measured, costliest first", [one for one in differences if one.ratio not in (None, 1)]),
+        ("measured, no clear difference", [one for one in differences if one.ratio == 1.0]),
         ("not measured on both", [one for one in differences if one.ratio is None]),
     ):
-        yield from _part(label, [list(_difference(one)) for one in of])
+        yield from _part(head, [list(_difference(one)) for one in group])
     if not differences:
         yield ""
-        yield "nothing differs that doctor looks at"
+        yield "doctor detected no difference"
 
 
 def _difference(one: Difference) -> Iterator[str]:
     yield from _wrapped(one.title if one.id is None else f"{one.id}: {one.title}", 2)
-    cost = "no setting that doctor looks at explains it" if one.id is None else one.cost
-    said = "not measured" if one.cost is None else f"{cost}{_times(one.ratio)}"
-    for line in (f"A: {one.one}", f"B: {one.other}", said):
+    cost = "no setting that doctor checks explains it" if one.id is None else one.cost
+    cost_text = "not measured" if one.cost is None else f"{cost}{_times(one.ratio)}"
+    for line in (f"A: {one.one}", f"B: {one.other}", cost_text):
         yield from _wrapped(line, _INDENT)
 
 
 def _times(ratio: float | None) -> str:
     if ratio is None or ratio == 1.0 or ratio == 0 or math.isinf(ratio):
         return ""
-    dear, by = ("B", ratio) if ratio > 1 else ("A", 1 / ratio)
-    return f"; {by:.2g} times as much on {dear}"
+    slower, by = ("B", ratio) if ratio > 1 else ("A", 1 / ratio)
+    return f"; {by:.2g} times as much on {slower}"
 
 
 def _head(document: HostDocument) -> str:
