@@ -10,7 +10,7 @@ from typing import Any
 from synthetic_run import SEGMENTS, study, write_run
 
 from contend.experiment import CellSpec, Experiment, Factor
-from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.server import PROFILER_HZ
 from contend.experiment.settings.treatments import TREATMENT, TREATMENTS, UNTREATED
 from contend.sections.profile import PROFILED
 from contend.store import RunRecord

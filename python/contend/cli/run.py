@@ -32,7 +32,7 @@ from contend.lab.equipment import (
     servers_named,
 )
 from contend.lab.events import Notice
-from contend.lab.look_block import LookAtCause
+from contend.lab.looks import LookAtCause
 from contend.lab.session import Equipment
 from contend.load import find_program
 from contend.servers import ServerBinary, debian

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError, WorkError
 from contend.experiment import Experiment
-from contend.experiment.settings.profiler import HZ_MAX
+from contend.experiment.settings.server import HZ_MAX
 from contend.metrics.probed import WhyFacts
 from contend.sections.profile import HZ, REPEATS, ProfilePlan, plan_of_profile
 from contend.sections.profile import MINUTES as PROFILE_MINUTES

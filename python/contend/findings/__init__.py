@@ -11,12 +11,16 @@ and `store`. Start in `model.py`, then `changes.py`.
 
 from contend.findings.changes import (
     Analysis,
+    Covariates,
+    Disturbed,
     Growth,
     Table,
     analyses_of,
     analysis_of,
     compared_of,
     costs_of,
+    covariates_of,
+    disturbed,
     growth_of,
     kinds_over_first,
     leading_cell,
@@ -26,7 +30,6 @@ from contend.findings.changes import (
 )
 from contend.findings.claims import Claims, claims_of, leading_level, surest
 from contend.findings.conditions import Origin, RunCondition, conditions_of
-from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, Read, cell_figures, means_of_repeats, over_repeats
 from contend.findings.gate import (

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from contend.experiment import Level
 from contend.findings.study import Study
@@ -97,3 +98,19 @@ def _merged_percentiles_us(
             if math.isfinite(ns):
                 found[metric.name] = ns / 1000
     return found
+
+
+SWITCHES = "switches"
+
+HELD_SHARE = 0.05
+"""The share of the response time from which on preempted holders are reported as notable."""
+
+
+def held_share(figures: Mapping[str, Any]) -> float | None:
+    """Share of the response time that a query slept for a preempted thread; None without traces."""
+    traced = [one for one in figures["rounds"] if one.get("look")]
+    whole_us = float(sum(one["latency_us_mean"] * one["queries"] for one in traced))
+    if whole_us <= 0:
+        return None
+    held_us = float(sum(one["look"]["by_holder_us"] for one in traced))
+    return held_us / whole_us

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
 
-from contend.host.kernel import LIMITS, boot_parameters, cpuinfo, idle_schemes, limits, meminfo
+from contend.host.kernel import (
+    FOLDER,
+    LIMITS,
+    boot_parameters,
+    cpuinfo,
+    host_nodes,
+    idle_schemes,
+    limits,
+    meminfo,
+)
 from contend.host.machine import (
     block_device,
     container,
@@ -19,7 +28,6 @@ from contend.host.machine import (
     mount_of,
     virtualisation,
 )
-from contend.host.nodes import FOLDER, host_nodes
 from contend.host.tree import Facts, Tree, chosen, cpu_list
 from contend.metrics.probed import SessionFacts
 

@@ -1,10 +1,15 @@
-"""Readers of the kernel's files: CPUs, limits, boot parameters, memory and its reclaim."""
+"""Readers of the kernel's files: CPUs, limits, boot parameters, memory and its reclaim, memory nodes,
+and the TCP connections of a process.
+"""
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from contend.host.tree import Tree, is_whole
+from contend.host.tree import Tree, cpu_list, is_whole
 
 _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 _DAMON_RECLAIM = "sys/module/damon_reclaim/parameters/enabled"
@@ -98,3 +103,115 @@ def idle_schemes(tree: Tree) -> list[str] | None:
             found = [tree.text(f"{schemes}/{name}/action") for name in tree.names(schemes)]
             actions.extend(action for action in found if action and action != "stat")
     return actions
+
+
+_ESTABLISHED = "01"
+
+
+def tcp_peers(pid: int, root: Path = Path("/")) -> set[tuple[str, int]]:
+    """Address and port of the peer of each established IPv4 connection of a process; empty if it is
+    gone or not visible."""
+    own = _sockets_of(pid, root)
+    found = set()
+    for line in (Tree(root).text(f"proc/{pid}/net/tcp") or "").splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 9 and fields[3] == _ESTABLISHED and fields[9] in own:
+            found.add(_address(fields[2]))
+    return found
+
+
+def _sockets_of(pid: int, root: Path) -> set[str]:
+    """The inodes of its sockets."""
+    tree, folder = Tree(root), f"proc/{pid}/fd"
+    inodes = set()
+    for name in tree.names(folder):
+        try:
+            target = str((root / folder / name).readlink())
+        except OSError:
+            continue  # closed meanwhile
+        if target.startswith("socket:["):
+            inodes.add(target.removeprefix("socket:[").rstrip("]"))
+    return inodes
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Parse `0100007F:0CEA`, an address in this machine's byte order."""
+    address, port = text.split(":")
+    there = socket.inet_ntoa(int(address, 16).to_bytes(4, "little"))
+    return there, int(port, 16)
+
+
+FOLDER = "sys/devices/system/node"
+_DISTANCE_MAX = 255
+
+
+@dataclass(frozen=True, slots=True)
+class HostNode:
+    """A node.
+
+    Args:
+        cpu_list, cpus: its online CPUs, allowed or not; in the kernel's notation, and as numbers.
+        memory_bytes, free_bytes: None if the kernel does not report it.
+        distances: to each node, in their order, including itself; 10 is near.
+    """
+
+    number: int
+    cpu_list: str | None
+    cpus: tuple[int, ...]
+    memory_bytes: int | None
+    free_bytes: int | None
+    distances: tuple[int, ...]
+
+    @property
+    def has_memory(self) -> bool:
+        """True if the kernel does not report it."""
+        return self.memory_bytes != 0
+
+
+def host_nodes(tree: Tree) -> list[HostNode]:
+    """The nodes by number; none if the kernel shows none."""
+    return list(_nodes(tree))
+
+
+def with_memory(nodes: list[HostNode]) -> list[HostNode]:
+    """The nodes with usable memory: memory policies apply to these."""
+    return [node for node in nodes if node.has_memory]
+
+
+def _nodes(tree: Tree) -> Iterator[HostNode]:
+    for name in tree.names(FOLDER):
+        number = name.removeprefix("node")
+        if name.startswith("node") and is_whole(number):
+            sizes = _sizes(tree.text(f"{FOLDER}/{name}/meminfo") or "")
+            listed = tree.text(f"{FOLDER}/{name}/cpulist")
+            yield HostNode(
+                int(number),
+                listed,
+                _cpus(listed or ""),
+                sizes.get("MemTotal"),
+                sizes.get("MemFree"),
+                _distances(tree.text(f"{FOLDER}/{name}/distance") or ""),
+            )
+
+
+def _cpus(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(cpu_list(text))
+    except ValueError:
+        return ()
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """`Node 0 MemTotal:  8192000 kB`, in bytes."""
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 5 and is_whole(words[3]) and words[4] == "kB":
+            found[words[2].rstrip(":")] = int(words[3]) * 1024
+    return found
+
+
+def _distances(text: str) -> tuple[int, ...]:
+    return tuple(
+        int(word) for word in text.split() if is_whole(word) and int(word) <= _DISTANCE_MAX
+    )

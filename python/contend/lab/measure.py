@@ -15,7 +15,7 @@ from typing import Protocol
 from contend.errors import ContendError
 from contend.experiment import CellSpec
 from contend.experiment.settings.load import Slicing
-from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.server import PROFILER_HZ
 from contend.experiment.settings.values import level_word
 from contend.host.placement import Placed, look
 from contend.lab import probes

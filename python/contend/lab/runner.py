@@ -24,7 +24,7 @@ from contend.experiment.settings.workload import writing_share
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.events import Listener, Notice
-from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.lab.measure import arms_of, measure, seed_of
 from contend.lab.probes import DRIFT_MAX
 from contend.lab.testbed import Ready, Testbed

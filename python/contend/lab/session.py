@@ -56,8 +56,7 @@ from contend.lab.events import (
     Listener,
     Notice,
 )
-from contend.lab.look_block import LookAtCause
-from contend.lab.looks import take_looks
+from contend.lab.looks import LookAtCause, take_looks
 from contend.lab.runner import Runner
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost

@@ -26,9 +26,8 @@ from contend.metrics import KEY_REQUESTS
 from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
-from contend.report.model import Answer, Report
+from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.report.parts import Parts, missing_text
 from contend.sections import sessions, shape
 from contend.sections.model import (
     Chart,

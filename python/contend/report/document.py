@@ -8,8 +8,7 @@ from typing import Any
 from contend.findings import CellFigures
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
 from contend.report.gate import gate_json
-from contend.report.model import Report
-from contend.report.parts import missing_text
+from contend.report.model import Report, missing_text
 from contend.sections.words import DEPTHS, change_json, mean_json
 from contend.stats import finite
 

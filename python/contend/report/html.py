@@ -19,9 +19,8 @@ from contend.errors import clean
 from contend.files import replace_file
 from contend.findings import Compared, Finding
 from contend.report import images
-from contend.report.model import Report
+from contend.report.model import Report, missing_text
 from contend.report.notices import note_text
-from contend.report.parts import missing_text
 from contend.sections.chart_style import PALETTE, wide
 from contend.sections.model import (
     Chart,

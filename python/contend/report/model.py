@@ -1,14 +1,18 @@
 """The content of a report, as plain data. terminal, html and charts decide how it looks.
 
-A number never comes alone: it is an Estimate or a Change, and has its interval and its n.
+A number never comes alone: it is an Estimate or a Change, and has its interval and its n. A report
+is made part by part: an error costs only its own part, which reports it in a sentence.
 """
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from contend.errors import ContendError
 from contend.findings import CellFigures, Compared, Finding, GateOutcome, ReportText
 from contend.metrics import Metric
 from contend.sections.model import (
@@ -184,3 +188,33 @@ class Report:
         """Why the levels differ, if the report explains it."""
         shown = self.shown("cause")
         return shown if shown is not None and shown.is_short else None
+
+
+Made = TypeVar("Made")
+Otherwise = TypeVar("Otherwise")
+
+
+class Parts:
+    """Makes the parts of one report; `missing` has a message for each that could not be made."""
+
+    def __init__(self) -> None:
+        self.missing: list[Shown] = []
+
+    def make(self, title: str, how: Callable[[], Made], otherwise: Otherwise) -> Made | Otherwise:
+        """The result of `how`; `otherwise` if that fails."""
+        try:
+            return how()
+        except Exception as error:  # Any error affects this part alone.
+            self.missing.append(Shown(title, missing_text(error)))
+            return otherwise
+
+
+def missing_text(error: Exception) -> str:
+    """Why a part is missing, with the place if that is a fault of contend."""
+    if isinstance(error, ContendError):
+        return f"This part is missing: {error.message.rstrip('.')}."
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        "This part is missing because of an error in contend; the rest of the report is valid "
+        f"({type(error).__name__}: {error}; {Path(place.filename).name}, line {place.lineno})."
+    )

@@ -19,9 +19,8 @@ from rich.text import Text
 
 from contend.errors import one_line
 from contend.findings import Finding
-from contend.report.model import Report
+from contend.report.model import Report, missing_text
 from contend.report.notices import note_text
-from contend.report.parts import missing_text
 from contend.sections.model import MadeSection, Notice, Shown, TableCell, TextTable
 from contend.sections.panels import metric_table, panel_table
 from contend.sections.words import change_title, figure_text, gain_text, times_text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.experiment import Level
 from contend.findings import Study, cell_figures
-from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.metrics import Metric, Run
 from contend.metrics.counters import SOURCES, CounterSource, counters_in
 from contend.sections.budget_charts import bars_chart, parts_of, slow_chart, waterfalls

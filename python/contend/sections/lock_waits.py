@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import CellKey, Level, cell_key
-from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.sections.budget import BUDGET
 from contend.sections.looks import (
     LooksFound,

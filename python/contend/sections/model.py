@@ -16,7 +16,7 @@ from contend.stats import Change, Estimate
 from contend.store import LookRecord, RunFolder
 
 if TYPE_CHECKING:
-    from contend.lab.look_block import LookAtCause
+    from contend.lab.looks import LookAtCause
     from contend.sections.naming import Naming
 
 

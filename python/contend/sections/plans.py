@@ -17,7 +17,7 @@ from contend.errors import WorkError
 from contend.experiment import Level
 from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
-from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.sections.looks import LooksFound, context_of, failed_sentences, head_of, looked
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase

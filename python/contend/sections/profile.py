@@ -19,7 +19,7 @@ import numpy as np
 
 from contend.errors import ContendError
 from contend.experiment import Experiment, Level, cell_specs, refuse_settings
-from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.server import PROFILER_HZ
 from contend.experiment.settings.treatments import TREATMENT, UNTREATED
 from contend.findings import Study, compared_of, study_of
 from contend.findings.families import Family

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contend.lab.look_block import LookAtCause
+from contend.lab.looks import LookAtCause
 from contend.sections import (
     beside,
     bounds,

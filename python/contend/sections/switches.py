@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
-from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
-from contend.lab.look_block import BlockToLookAt, LookAtCause
+from contend.findings.figures import HELD_SHARE, SWITCHES, held_share
+from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.sections.looks import (
     LooksFound,
     context_of,

@@ -14,8 +14,7 @@ from contend.sections.chart_style import HEIGHT, Spec, chart_title, frame
 from contend.sections.model import Chart, Section, Shown, TextTable
 from contend.sections.naming import Naming
 from contend.sections.provenance import cpu_count
-from contend.sections.steps_chart import Bar, steps_chart
-from contend.sections.warmth_charts import curves
+from contend.sections.why_charts import Bar, curves, steps_chart
 from contend.sections.words import increase_text, slug
 from contend.store import RunFolder
 from contend.store.folder import WITHIN

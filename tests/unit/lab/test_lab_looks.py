@@ -16,8 +16,7 @@ from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 from contend.errors import WorkError
 from contend.experiment import Planned
 from contend.lab.design import Design
-from contend.lab.look_block import LookAtCause
-from contend.lab.looks import blocks_to_look_at, take_looks
+from contend.lab.looks import LookAtCause, blocks_to_look_at, take_looks
 from contend.lab.runner import Runner
 from contend.lab.walk import Schedule
 from contend.sections import budget, plans

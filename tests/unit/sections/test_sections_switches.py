@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from made_up_looks import switches
 
-from contend.findings.switches import SWITCHES, held_share
+from contend.findings.figures import SWITCHES, held_share
 from contend.host.switches import Switches
 from contend.sections.looks import groups_of
 from contend.sections.switches import _figures, _Rounds, switches_of

@@ -15,7 +15,7 @@ from contend.experiment.settings import (
 from contend.experiment.settings.host import HOST
 from contend.experiment.settings.model import Launch, Setting, Values
 from contend.experiment.settings.place import PLACE
-from contend.experiment.settings.profiler import PROFILER_HZ
+from contend.experiment.settings.server import PROFILER_HZ
 from contend.experiment.settings.treatments import TREATMENT, TREATMENTS
 
 SETTINGS: list[Setting] = [

@@ -1,5 +1,6 @@
-"""Which private server is used, by kind or by name; its environment, and a wrapper such as numactl
-or strace; and the round trip to it."""
+"""The private server of a level, by kind or by name; its environment, a wrapper such as numactl or
+strace, the round trip to it, and whether a profiler samples it under load.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from urllib.parse import parse_qs, urlsplit
 from contend.errors import RequestError
 from contend.experiment.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.experiment.settings.tables import Named
-from contend.experiment.settings.values import AnyLevel, Choice, Command, Duration, Text, shown
+from contend.experiment.settings.values import (
+    AnyLevel,
+    Choice,
+    Command,
+    Duration,
+    Key,
+    Text,
+    WholeNumber,
+    shown,
+)
+from contend.host.profiler import why_no_profiler
 
 _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
@@ -214,4 +225,33 @@ ROUND_TRIP = RoundTrip.of(
     "line (default: no line)",
     need=Need.IN_PLACE,
     differs=Differs.ROUTE,
+)
+
+
+HZ_MAX = 4_999
+
+
+@dataclass(frozen=True)
+class ProfilerSetting(Setting):
+    """Its cost is not known beforehand: it interrupts working threads, including those that hold a
+    lock. A level with it is compared with a level that has it too."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        del own
+        if cell[self.path] and (why := why_no_profiler()) is not None:
+            raise RequestError(
+                f"{self.path} = {cell[self.path]}: servers cannot be profiled here: {why}",
+                hint=f"Leave {self.path} (or --profile) out.",
+            )
+
+
+PROFILER_HZ = ProfilerSetting(
+    "server",
+    Key(
+        "profiler_hz",
+        WholeNumber(0, HZ_MAX),
+        0,
+        "perf's samples of the loaded server per second of CPU time, which show its functions; 0: "
+        "none. Profiling slows down the server, and may change the comparison",
+    ),
 )

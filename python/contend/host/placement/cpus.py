@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import RequestError
-from contend.host.nodes import host_nodes, with_memory
+from contend.host.kernel import host_nodes, with_memory
 from contend.host.placement.model import as_list
 from contend.host.tree import Tree, cpu_list
 

@@ -19,7 +19,7 @@ from pymysql.connections import Connection
 
 from contend.experiment import DataSpec
 from contend.experiment.settings.model import Values
-from contend.host import sockets as host_sockets
+from contend.host import kernel
 from contend.servers.client import fetch
 from contend.servers.deployment import Deployment, LineMaker, Member, all_or_none, last_keys
 from contend.servers.error_log import Truncated
@@ -180,7 +180,7 @@ class Galera(Deployment):
         """Check that no node bypasses the line of another node."""
         ports = {group: self.members[number].name for number, (group, _) in enumerate(self._ports)}
         for member in self.members:
-            peer = peer_past_its_line(host_sockets.tcp_peers(member.server.pid), ports)
+            peer = peer_past_its_line(kernel.tcp_peers(member.server.pid), ports)
             if peer is not None:
                 raise ServerFailed(
                     f"{member.name} connects to {peer} directly, not through the delay line.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contend.experiment.settings.plan_keys import SCRIPT
-from contend.findings.switches import HELD_SHARE, SWITCHES, held_share
+from contend.findings.figures import HELD_SHARE, SWITCHES, held_share
 from contend.metrics import Metric, Run
 from contend.why.candidate import (
     SESSION,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contend.host.doctor.model import NotChecked, Result, Severity, Subject, check, over, result
-from contend.host.kernel import idle_schemes, meminfo
+from contend.host.kernel import FOLDER, HostNode, host_nodes, idle_schemes, meminfo, with_memory
 from contend.host.machine import memory_limit
-from contend.host.nodes import FOLDER, HostNode, host_nodes, with_memory
 from contend.units import format_size
 
 _VM = "proc/sys/vm"

@@ -6,7 +6,7 @@ import os
 import socket
 from pathlib import Path
 
-from contend.host.sockets import tcp_peers
+from contend.host.kernel import tcp_peers
 
 
 def test_the_other_end_of_a_connection_of_this_process_is_found() -> None:
