@@ -39,7 +39,7 @@ PHRASES = {
     "told": r"\b(is|are|was|were|be|been)\stold\b",
     "of_first": r'(^|[.:;"]\s|//[/!]?\s|"")Of\s(?!course)',
     "is_other": r"\b(is|are|was|were|be)\s(an)?other\b|\bno\sother\b",
-    "is_no": r"(?<!there\s)\b(is|are|was|were)\sno\s(?!longer|more\b)",
+    "is_no": r"(?<![Tt]here\s)\b(is|are|was|were)\sno\s(?!longer|more\b)",
     "so_many": r"(?i)\bso\s(long|many|much|narrow|few|often)\b",
     "whoever": r"(?i)\b(whoever|whatever|nobody|somebody)\b",
     "what_is": r"(?i)\bwhat\s(is|are|was|were)\b",

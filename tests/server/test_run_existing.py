@@ -255,9 +255,9 @@ def test_a_table_that_is_replaced_in_the_middle_is_noticed_and_left_alone(
     lab.edit('kind = "random_points"', f'kind = "{workload}"')
     process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
     lab.wait_for_runs(1, process)
-    theirs.sql("RENAME TABLE mine.sbtest TO mine.old")
-    theirs.sql("CREATE TABLE mine.sbtest LIKE mine.old")
-    theirs.sql("ALTER TABLE mine.sbtest COMMENT 'ours now'")
+    theirs.sql("CREATE TABLE mine.other LIKE mine.sbtest")
+    theirs.sql("ALTER TABLE mine.other COMMENT 'ours now'")
+    theirs.sql("RENAME TABLE mine.sbtest TO mine.old, mine.other TO mine.sbtest")
     _out, err = process.communicate()
     assert process.returncode == 1, err
     assert "Traceback" not in err

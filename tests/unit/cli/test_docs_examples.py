@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from contend.cli.main import main
 from contend.experiment import load_experiment, planned_runs
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -70,3 +71,14 @@ def test_the_experiments_of_the_guide_to_datasets_are_some(tmp_path: Path) -> No
         file.write_text(text)
         runs.append(len(planned_runs(load_experiment(str(file), variant="quick"))))
     assert runs == [24, 16]
+
+
+def test_the_example_of_the_guide_to_comparing_prints_what_the_guide_shows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (DOCS / "guides" / "compare.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", page, re.S | re.M)
+    monkeypatch.chdir(DOCS / "examples" / "two-hosts")
+    assert main(["compare", "this-host", "one-cpu-half", "other-cpu"]) == 0
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown.splitlines() if line.strip() not in ("…", *printed)] == []
