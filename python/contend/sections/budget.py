@@ -37,6 +37,7 @@ from contend.sections.looks import (
     context_of,
     cost_json,
     cost_rows,
+    each_in_words,
     effect_of,
     failed_sentences,
     head_of,
@@ -334,9 +335,19 @@ def _show(found: LooksFound[Budget], inputs: Inputs) -> Shown:
     charts = [bars_chart(group, compared) for group in groups]
     charts += [chart for group in groups if (chart := slow_chart(group, compared)) is not None]
     charts += [fall for group in groups for fall in waterfalls(group, compared)]
-    lead = " ".join((*notable, *failed_sentences(found.failed)))
-    lead = lead or "Measured in separate blocks after the others; no figure above includes them."
+    largest = [
+        each_in_words("Largest part of the response time", group, compared, _largest)
+        for group in groups
+    ]
+    lead = " ".join((*notable, *failed_sentences(found.failed), *filter(None, largest)))
     return Shown(_TITLE, lead, tuple(tables), tuple(charts), is_short=True)
+
+
+def _largest(one: Budget) -> str:
+    if not one.parts:
+        return ""
+    name, part = max(one.parts.items(), key=lambda each: each[1].mean)
+    return f"{name}, {known_text(part)} of {known_text(one.response_us)} us"
 
 
 def _notable(one: Budget) -> list[str]:

@@ -18,6 +18,7 @@ from contend.sections.budget import BUDGET
 from contend.sections.looks import (
     LooksFound,
     context_of,
+    each_in_words,
     failed_sentences,
     head_of,
     looked,
@@ -182,8 +183,20 @@ _LEAD = (
 )
 
 
+def _longest(one: LocksOfCell) -> str:
+    if not one.waits_us:
+        return ""
+    name, wait = max(one.waits_us.items(), key=lambda each: each[1].mean)
+    return f"{name}, {known_text(wait)} us"
+
+
 def _show(found: LooksFound[LocksOfCell], inputs: Inputs) -> Shown:
-    lead = (*((_LEAD,) if found.groups else ()), *failed_sentences(found.failed))
+    longest = [
+        each_in_words("Longest waits per query", group, inputs.compared_path, _longest)
+        for group in found.groups
+    ]
+    about = (_LEAD,) if found.groups else ()
+    lead = (*failed_sentences(found.failed), *filter(None, longest), *about)
     tables = (_table(group, inputs.compared_path) for group in found.groups)
     return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
 

@@ -135,6 +135,20 @@ def head_of(one: OfCell, compared: str | None) -> str:
     return "all" if compared is None else str(one.cell[compared])
 
 
+def each_in_words(
+    label: str, group: Sequence[Found], compared: str | None, text_of: Callable[[Found], str]
+) -> str:
+    """One figure of each cell as a sentence, for the report without tables: `Label with 8
+    connections: 5 ±1 (0), 3 ±1 (32).`"""
+    texts = [
+        text if compared is None else f"{text} ({head_of(one, compared)})"
+        for one in group
+        if (text := text_of(one))
+    ]
+    where = with_cell(context_of(group[0], compared))
+    return f"{label}{where}: {', '.join(texts)}." if texts else ""
+
+
 def side_by_side(
     caption: str,
     group: Sequence[Found],

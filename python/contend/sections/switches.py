@@ -20,6 +20,7 @@ from contend.sections.looks import (
     context_of,
     cost_json,
     cost_rows,
+    each_in_words,
     effect_of,
     failed_sentences,
     looked,
@@ -193,10 +194,21 @@ _LEAD = (
 
 
 def _show(found: LooksFound[SwitchesOfCell], inputs: Inputs) -> Shown:
-    notable = filter(None, map(_notable, found.cells))
-    lead = (*((_LEAD,) if found.groups else ()), *notable, *failed_sentences(found.failed))
+    compared = inputs.compared_path
+    notable = [text for one in found.cells if (text := _notable(one))]
+    times = [
+        each_in_words("Times that a query's threads were preempted", group, compared, _preempted)
+        for group in found.groups
+    ]
+    about = (_LEAD,) if found.groups else ()
+    lead = (*notable, *failed_sentences(found.failed), *filter(None, times), *about)
     tables = (_table(group, inputs.compared_path) for group in found.groups)
     return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
+
+
+def _preempted(one: SwitchesOfCell) -> str:
+    times = one.of_query.get("preempted")
+    return "" if times is None else known_text(times)
 
 
 def _notable(one: SwitchesOfCell) -> str:
