@@ -7,7 +7,6 @@ Each imports only its own writer: output in the terminal does not wait for page 
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from contend.report import as_json, build
 from contend.report import export as tables
 from contend.store import RunFolder, find_run, rescue
 
-_FORMATS = ("csv", "json", "parquet", "folder")
+_FOLDER = "folder"
+"""Not a table: a clean copy of the run folder."""
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +94,9 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         "with all runs that can be read, even from a damaged one."
     )
     _add_folder(parser)
-    parser.add_argument("--format", choices=_FORMATS, required=True, help="output format")
+    parser.add_argument(
+        "--format", choices=(*tables.FORMATS, _FOLDER), required=True, help="output format"
+    )
     parser.add_argument(
         "--table",
         choices=tuple(tables.TABLES),
@@ -113,33 +115,20 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 def _export(args: argparse.Namespace) -> int:
     path = find_run(args.folder)
-    if args.out is None and args.format in ("parquet", "folder"):
+    form = tables.FORMATS.get(args.format)
+    if args.out is None and (form is None or not form.is_text):
         raise RequestError(
             f"--format {args.format} needs --out", hint="It cannot be written to a terminal."
         )
-    if args.format == "folder":
+    if form is None:
         saved = rescue(path, args.out)
         say(f"{saved.folder}: {saved.runs} of {saved.planned} planned runs")
         return 0
-    metrics = metrics_of(args)
     with RunFolder.open(path) as folder:
-        _write(folder, args.format, args.table, args.out, metrics)
+        content = form.content(folder, args.table, metrics_of(args))
+    if args.out is None:
+        assert isinstance(content, str)
+        sys.stdout.write(content)
+    else:
+        write_output(args.out, content)
     return 0
-
-
-def _write(
-    folder: RunFolder, form: str, table: str, out: Path | None, metrics: tuple[str, ...]
-) -> None:
-    if form == "parquet":
-        assert out is not None
-        tables.write_parquet(tables.rows_of(folder, table, metrics), out)
-        return
-    text = io.StringIO()
-    if form == "json":
-        tables.write_json(folder, text)
-    else:
-        tables.write_csv(tables.rows_of(folder, table, metrics), text)
-    if out is None:
-        sys.stdout.write(text.getvalue())
-    else:
-        write_output(out, text.getvalue())

@@ -9,14 +9,13 @@ its path, then the figures.
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Literal, TextIO, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from contend.errors import RequestError, clean
-from contend.files import write_output
 from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
 from contend.report.build import build
 from contend.report.model import Report
@@ -47,23 +46,39 @@ def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
     return TABLES[table](folder, report, factors)
 
 
-def write_csv(table: Rows, stream: TextIO) -> None:
+def csv_of(table: Rows) -> str:
     """With a header; unknown values are empty."""
+    stream = io.StringIO()
     writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
     writer.writeheader()
     for row in table.rows:
         writer.writerow(
             {name: clean(one) if isinstance(one, str) else one for name, one in row.items()}
         )
+    return stream.getvalue()
 
 
-def write_parquet(table: Rows, path: Path) -> None:
+def parquet_of(table: Rows) -> bytes:
     """Columns keep their types; one whose values have several types is text."""
     pa = _arrow()
     columns = {name: _column(pa, [row.get(name) for row in table.rows]) for name in table.columns}
     written = pa.BufferOutputStream()
     pa.parquet.write_table(pa.table(columns), written)
-    write_output(path, written.getvalue().to_pybytes())
+    return bytes(written.getvalue().to_pybytes())
+
+
+class Format(NamedTuple):
+    """A format of an export: its content, and whether a terminal can show it."""
+
+    content: Callable[[RunFolder, str, Sequence[str]], str | bytes]
+    is_text: bool = True
+
+
+FORMATS = {
+    "csv": Format(lambda folder, *about: csv_of(rows_of(folder, *about))),
+    "json": Format(lambda folder, *_: json.dumps(whole(folder), indent=1) + "\n"),
+    "parquet": Format(lambda folder, *about: parquet_of(rows_of(folder, *about)), is_text=False),
+}
 
 
 def whole(folder: RunFolder) -> dict[str, Any]:
@@ -79,11 +94,6 @@ def whole(folder: RunFolder) -> dict[str, Any]:
         "runs": [asdict(record) for record in folder.records()],
         **({"looks": [asdict(one) for one in looks]} if (looks := folder.looks()) else {}),
     }
-
-
-def write_json(folder: RunFolder, stream: TextIO) -> None:
-    json.dump(whole(folder), stream, indent=1)
-    stream.write("\n")
 
 
 def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:

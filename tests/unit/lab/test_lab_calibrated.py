@@ -83,9 +83,7 @@ def test_the_mark_is_in_what_is_exported(bench: Bench) -> None:
         near = cell["factors"]["load.connections"] == 8
         assert ("client-limited" in cell["warnings"]) == near
         assert cell["client_ceiling_share"] == pytest.approx(0.8 if near else 1 / 90, rel=0.01)
-    written = io.StringIO()
-    export.write_csv(cells, written)
-    rows = list(csv.DictReader(io.StringIO(written.getvalue())))
+    rows = list(csv.DictReader(io.StringIO(export.csv_of(cells))))
     assert {row["load.connections"] for row in rows if "client-limited" in row["warnings"]} == {"8"}
     assert all(row["client_ceiling_share"] for row in runs.rows)
 

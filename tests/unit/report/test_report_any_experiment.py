@@ -3,7 +3,6 @@ the terminal, as a page, as JSON, as every export, and beside another run of it.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import random
@@ -34,7 +33,7 @@ from contend.experiment import Experiment, Level, Planned, planned_runs, read_ex
 from contend.findings import study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
-from contend.report.export import TABLES, rows_of, write_csv, write_json, write_parquet
+from contend.report.export import FORMATS, TABLES
 from contend.report.gate import junit_of, markdown_of
 from contend.runs.sides import RunSide
 from contend.runs.sides_text import lines_of_sides, page_of, report_of_sides, sides_json
@@ -242,7 +241,6 @@ def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, draw
         write(root / name, experiment, seed)
     with RunFolder.open(root / "run") as folder, RunFolder.open(root / "other") as other:
         render(folder, build(folder))
-        write_json(folder, io.StringIO())
         try:
             render(folder, build(folder, drawn.metrics), drawn.metrics)
         except RequestError as error:
@@ -269,6 +267,4 @@ def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> 
     if report.gate is not None:
         assert junit_of(report.gate, uncertain="failed") and markdown_of(report.gate)
     for table in TABLES:
-        rows = rows_of(folder, table, metrics)
-        write_csv(rows, io.StringIO())
-        write_parquet(rows, folder.path.parent / f"{table}.parquet")
+        assert all(form.content(folder, table, metrics) for form in FORMATS.values())

@@ -73,10 +73,21 @@ def test_parquet_comes_back(quick_path: Path, tmp_path: Path, table: str) -> Non
 
 def test_levels_of_several_types_become_text(tmp_path: Path) -> None:
     rows = export.Rows(("a", "b"), [{"a": 1, "b": 1}, {"a": "auto", "b": 2.5}, {"a": True}])
-    export.write_parquet(rows, tmp_path / "mixed.parquet")
+    (tmp_path / "mixed.parquet").write_bytes(export.parquet_of(rows))
     read = pq.read_table(tmp_path / "mixed.parquet").to_pylist()
     assert [row["a"] for row in read] == ["1", "auto", "True"]
     assert [row["b"] for row in read] == [1.0, 2.5, None]
+
+
+def test_a_new_format_is_one_entry(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lines(folder: RunFolder, *about: object) -> str:
+        return "".join(f"{row['run']}\n" for row in export.rows_of(folder, *about).rows)
+
+    monkeypatch.setitem(export.FORMATS, "lines", export.Format(lines))
+    assert main(["export", str(quick_path), "--format", "lines"]) == 0
+    assert capsys.readouterr().out.split()[:3] == ["1", "2", "3"]
 
 
 def test_json_has_everything(quick_path: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from contend.cli.main import main
 from contend.experiment import SpecError
 from contend.findings import Finding, family_of
 from contend.report import as_json, html
-from contend.report.export import rows_of, write_csv
+from contend.report.export import csv_of, rows_of
 from contend.store import RunFolder, RunRecord
 
 SMALL = (
@@ -165,10 +165,9 @@ def test_programs_are_told_the_metric(tmp_path: Path) -> None:
     ]
     assert document["comparisons"][0]["verdict"] == "slower"
     assert "response_us_p99" in document["cells"][0]
-    text = io.StringIO()
     with RunFolder.open(path) as folder:
-        write_csv(rows_of(folder, "comparisons", THREE), text)
-    rows = list(csv.DictReader(io.StringIO(text.getvalue())))
+        text = csv_of(rows_of(folder, "comparisons", THREE))
+    rows = list(csv.DictReader(io.StringIO(text)))
     # The level as a whole and the two columns, which are the cells.
     assert [row["metric"] for row in rows] == [name for name in THREE for _ in range(3)]
     assert [row["of"] for row in rows[:3]] == ["whole", "columns", "columns"]

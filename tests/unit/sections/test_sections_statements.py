@@ -15,7 +15,7 @@ from shown import report_of
 from synthetic_run import FACTS
 
 from contend.report import Report, as_json, html
-from contend.report.export import rows_of, write_csv
+from contend.report.export import csv_of, rows_of
 from contend.store import RunFolder, RunRecord
 
 
@@ -79,11 +79,10 @@ class TestStatements:
         low, high = first["cells"][0]["intervals"]["service_us_p95"]
         assert low < first["cells"][0]["service_us_p95"] < high
         assert first["comparisons"][1]["verdict"] == "faster"
-        text = io.StringIO()
         with RunFolder.open(engines_path) as folder:
-            write_csv(rows_of(folder, "statements"), text)
+            text = csv_of(rows_of(folder, "statements"))
             changes = rows_of(folder, "comparisons").rows
-        rows = list(csv.DictReader(io.StringIO(text.getvalue())))
+        rows = list(csv.DictReader(io.StringIO(text)))
         assert [row["statement"] for row in rows[:2]] == list(NAMES) and len(rows) == 8
         assert float(rows[0]["service_us_mean_low"]) < float(rows[0]["service_us_mean"])
         assert "statement.count_all.service_us_mean" in {row["metric"] for row in changes}
