@@ -23,12 +23,11 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often each connection (or all together, if `shared`) sends the list; the run then ends.
-    /// Absent: until its time is over.
+    /// How often each connection sends the list; the run then ends. Absent: until its time is over.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
-    /// All connections share one list: the next statement goes to the first free connection.
+    /// All connections share one list and `times`: the next statement goes to the first free one.
     #[serde(default)]
     shared: bool,
 }
