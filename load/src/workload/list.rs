@@ -27,7 +27,7 @@ pub struct Keys {
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
-    /// All connections share one list: the next statement goes to the first free connection.
+    /// All connections share one list and `times`: the next statement goes to the first free one.
     #[serde(default)]
     shared: bool,
 }

@@ -41,9 +41,9 @@ from contend.servers.undo.variables import Agree
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Revert what `contend run` or `contend warm` changed on your own server, if it was killed "
-        "or the server was gone: variables, what `setup` did, the server's list of pages; and its "
-        "changes to this host. Nothing is measured or loaded."
+        "Revert what `contend run` or `contend warm` changed on your own server and on this host, "
+        "if it was killed or the server was gone: variables, what `setup` did, the server's list "
+        "of pages, host settings. Nothing is measured or loaded."
     )
     parser.add_argument(
         "target",

@@ -150,7 +150,7 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
         contents = load_dump(server, files, imported.rules, imported.name, tell)
         if contents.digest != imported.digest:
             raise LoadingFailed(
-                f"{imported.file} was changed since it was imported as {imported.name}",
+                f"{imported.file} has changed since it was imported as {imported.name}",
                 hint=f"`contend data import {imported.file} --name {imported.name} --replace` "
                 "imports the current content.",
             )

@@ -188,7 +188,7 @@ def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple
     if len(sizes) < len(cells):
         return text, (
             f"With {sessions} nothing is certain, because the spread of sessions is unknown. "
-            "Measure two or more per side, with their run folders in one folder."
+            "Measure two or more per side, with the run folders of each side in one folder."
         )
     return text, (
         f"With {sessions}, the gate detects a slowdown of {significant(max(sizes) * 100, 2)} % in "

@@ -427,8 +427,8 @@ class Account:
         if database.lower() in SYSTEM_DATABASES:
             raise DumpRefused(
                 f"{database} is a system database of the server; a dump cannot be loaded into it",
-                hint="`--database NAME` imports a different one of the dump; `--name NAME` sets "
-                "the name if the dump has none.",
+                hint="`--database NAME` imports a different one of the dump; `--name NAME` "
+                "names the database if the dump does not.",
             )
         # A grant treats the name as a pattern.
         pattern = re.sub(r"[\\_%]", r"\\\g<0>", database)

@@ -438,7 +438,7 @@ def named_file(path: Path, statement: Statement) -> Path:
     other = path.parent / named
     inside = not named.is_absolute() and ".." not in named.parts
     if not (inside and other.is_file()):
-        where = "is not in its folder"
+        where = "does not exist" if inside else "is outside its folder"
         raise DumpRefused(
             f"{path}, line {statement.line}: it reads {named}, which {where}",
             hint=f"Put {named.name} into {other.parent if inside else path.parent}"

@@ -207,7 +207,7 @@ LOCK_FILES = LockFiles(
         "lock_files",
         Flag(),
         False,
-        "lock the table files of a private server in memory, if the kernel evicts files that are "
+        "lock the table files of a private server in memory, for kernels that evict files that are "
         "only read (DAMON; the report says so). InnoDB's files are not locked, because it caches "
         "its pages itself",
     ),

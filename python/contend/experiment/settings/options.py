@@ -256,7 +256,7 @@ PROFILES = Setting.of(
     "profiles",
     Profiles(),
     {},
-    "named sets of options of private servers, with tables for servers of any kind and of one",
+    "named sets of options of private servers, with tables for servers of any kind or of one",
     tried=True,
 )
 
