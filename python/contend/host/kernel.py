@@ -1,6 +1,5 @@
-"""Readers of the kernel's files: CPUs, limits, boot parameters, memory and its reclaim, memory nodes,
-and the TCP connections of a process.
-"""
+"""Readers of the kernel's files: CPUs, limits, boot parameters, memory, its reclaim and nodes, and
+the TCP connections of a process."""
 
 from __future__ import annotations
 
