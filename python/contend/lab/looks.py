@@ -51,8 +51,7 @@ def take_looks(
         name = look.name
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
-            cells = "1 cell" if len(block) == 1 else f"{len(block)} cells side by side"
-            listen(Notice(f"{name}: diagnostic pass over {cells}"))
+            listen(Notice(f"{name}: diagnostic pass, cells side by side: {len(block)}"))
             for runs in runner.at_once(block):
                 records = _taken(look, number, runs, runner)
                 folder.add_looks(*records)
