@@ -20,6 +20,10 @@ from contend.lab.measure import ServerOwner, exit_behind
 from contend.metrics.outcome import Done, Outcome
 from contend.store import LookRecord, RunFolder
 
+if TYPE_CHECKING:
+    from contend.lab.testbed import Ready
+    from contend.load import ArmSpec, LoadDriver
+
 
 class Looker(ServerOwner, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
@@ -92,11 +96,6 @@ def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[
             context = {path: value for path, value in run.cell.items() if path != compared}
             blocks.setdefault(cell_key(context), {}).setdefault(cell_key(run.cell), run)
     return [list(block.values()) for block in blocks.values()]
-
-
-if TYPE_CHECKING:
-    from contend.lab.testbed import Ready
-    from contend.load import ArmSpec, LoadDriver
 
 
 def now() -> str:
