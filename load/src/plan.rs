@@ -345,7 +345,7 @@ pub struct Load {
     /// What a run does if it loses one of its hosts.
     #[serde(default)]
     pub host_lost: HostLost,
-    /// Worker threads; absent: one per CPU, if each has a connection.
+    /// Worker threads; absent: one per CPU, but at most one per connection.
     #[serde(default)]
     pub threads: Option<u32>,
     #[serde(default)]
@@ -366,7 +366,7 @@ pub struct Load {
     #[serde(default = "default_depth")]
     #[schemars(range(min = 1, max = DEPTH_MAX))]
     pub depth: u32,
-    /// How the workers wait for their sockets.
+    /// How bytes get in and out of the sockets.
     #[serde(default)]
     pub engine: Engine,
     /// How errors of the server are handled.

@@ -33,8 +33,8 @@ pub struct Arguments {
     /// Connections; each sends the next query as soon as it is answered.
     #[arg(long, value_name = "N", default_value_t = 8)]
     connections: u32,
-    /// Threads of the client. Default: one per CPU, if each has a connection. With one per CPU each
-    /// stays on its own, like contend-load's.
+    /// Threads of the client. Default: one per CPU, but at most one per connection. With one per CPU
+    /// each stays on its own, like contend-load's.
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Rows of the table.

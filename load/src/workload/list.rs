@@ -23,7 +23,7 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often each connection sends the list; the run then ends. Absent: until its time is over.
+    /// Times the list is sent, per connection unless shared; the run then ends. Absent: by time.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,

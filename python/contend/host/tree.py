@@ -37,7 +37,7 @@ class Tree:
             return f"/{path} does not exist"
         except OSError as error:
             return f"/{path} cannot be read: {error.strerror or error}"
-        return f"/{path} appeared only after it was read"
+        return f"/{path} appeared only after contend looked for it"
 
     def names(self, path: str) -> list[str]:
         """Names in a folder, numbers inside them in order of size; empty if there is none."""

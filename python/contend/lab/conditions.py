@@ -76,8 +76,8 @@ class Conditions:
         for condition in broken:
             self._listen(
                 Notice(
-                    f"{data.schema}: {condition['broken']:,} rows violate condition "
-                    f"{condition['name']} ({condition['says']}; {when})"
+                    f"{data.schema}: rows that violate condition {condition['name']} "
+                    f"({condition['says']}; {when}): {condition['broken']:,}"
                 )
             )
 

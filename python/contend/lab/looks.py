@@ -20,6 +20,10 @@ from contend.lab.measure import ServerOwner, exit_behind
 from contend.metrics.outcome import Done, Outcome
 from contend.store import LookRecord, RunFolder
 
+if TYPE_CHECKING:
+    from contend.lab.testbed import Ready
+    from contend.load import ArmSpec, LoadDriver
+
 
 class Looker(ServerOwner, Protocol):
     """Can look at the levels of a block; both kinds of runner can."""
@@ -51,7 +55,7 @@ def take_looks(
         name = look.name
         for block in blocks_to_look_at(folder.meta().planned, compared):
             number += 1
-            listen(Notice(f"{name}: diagnostic pass over {len(block)} cells side by side"))
+            listen(Notice(f"{name}: diagnostic pass, cells side by side: {len(block)}"))
             for runs in runner.at_once(block):
                 records = _taken(look, number, runs, runner)
                 folder.add_looks(*records)
@@ -92,11 +96,6 @@ def blocks_to_look_at(planned: Sequence[Planned], compared: str | None) -> list[
             context = {path: value for path, value in run.cell.items() if path != compared}
             blocks.setdefault(cell_key(context), {}).setdefault(cell_key(run.cell), run)
     return [list(block.values()) for block in blocks.values()]
-
-
-if TYPE_CHECKING:
-    from contend.lab.testbed import Ready
-    from contend.load import ArmSpec, LoadDriver
 
 
 def now() -> str:

@@ -315,16 +315,16 @@ class HostWatch:
         assert state is not None
         low, high = FAR_SCATTERS
         expect = (
-            f"a run takes {low} to {high} times as long, or its intervals are wider"
+            f"a run takes {low} to {high} times as long as with near ones, or is less precise"
             if is_open
-            else "intervals are two to three times as wide"
+            else "intervals are two to three times as wide as with near ones"
         )
-        waits = "" if self._patience_s else "; compare.wait_for_calm makes a run wait for those"
+        waits = "" if self._patience_s else "; compare.wait_for_calm makes a run wait for near CPUs"
         self._listen(
             Notice(
                 "the CPUs of this host are far apart now (cache-line round trip "
                 f"{distance_ns([state]):.0f} ns). In measurements on other hosts, where servers "
-                f"share locks, {expect} than with near CPUs{waits}"
+                f"share locks, {expect}{waits}"
             )
         )
 

@@ -142,14 +142,14 @@ def _last(lines: list[bytes], code: int, tail: str, done: str) -> dict[str, Any]
     return judge(json.loads(lines[-1]) if lines else None, code, tail, done=done)
 
 
-def _require_accepted(input: str, code: int, tail: str) -> None:
+def _require_accepted(document: str, code: int, tail: str) -> None:
     """Raise the refusal of contend-load, with its own text."""
     if code == 0:
         return
     lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
     if code == 2 and lines:
         raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
-    raise RequestError(f"the {input} could not be read (exit code {code})", detail=tail or None)
+    raise RequestError(f"the {document} could not be read (exit code {code})", detail=tail or None)
 
 
 OnProgress = Callable[[str, int, int], None]

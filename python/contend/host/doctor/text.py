@@ -107,7 +107,7 @@ def lines_of_comparison(
     bare = [name for name, one in (("A", first), ("B", second)) if not one["measured"]]
     if bare:
         yield from _wrapped(
-            f"{' and '.join(bare)} without measurements (--short): only settings are compared.",
+            f"{' and '.join(bare)}: not measured (--short), so only settings are compared.",
             0,
         )
     for head, group in (

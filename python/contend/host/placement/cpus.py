@@ -92,7 +92,7 @@ def layout(root: Path = Path("/")) -> Processors:
 
 
 def cpus_of(text: str, host: Processors, path: str) -> tuple[int, ...]:
-    """The CPUs named by `words`, which match `PATTERN`.
+    """The CPUs named by `text`, which match `PATTERN`.
 
     Args:
         path: of the setting, for the message.
@@ -147,7 +147,8 @@ def both(relation: str, host: Processors, path: str) -> tuple[tuple[int, ...], t
     units = host.cores if len(host.cores) > 1 else tuple((cpu,) for cpu in host.allowed)
     if len(units) < 2:
         raise RequestError(
-            f'{path} = "{relation}" needs two CPUs, but this process has {as_list(host.allowed)}',
+            f'{path} = "{relation}" needs two CPUs, but this process may use only CPU '
+            f"{as_list(host.allowed)}",
             hint="Remove it on this host.",
         )
     if relation == ONE_EACH:
@@ -172,7 +173,7 @@ def nodes_of(text: str, host: Processors, path: str) -> tuple[int, ...]:
 
 
 def memory_of(text: str, host: Processors, path: str) -> tuple[str, tuple[int, ...]]:
-    """Policy and nodes named by `words`, which match `MEMORY_PATTERN`.
+    """Policy and nodes named by `text`, which match `MEMORY_PATTERN`.
 
     Raises:
         RequestError: a node does not exist or has no memory, or this process may not use it.

@@ -129,10 +129,10 @@ def place_threads(
     done: dict[str, dict[str, str]] = {}
     for role, placement in placements.items():
         if not threads.get(role):
-            have = ", ".join(threads) or "no known roles"
+            have = ", ".join(threads) or "none that contend knows"
             raise WorkError(
                 f"place.server.threads.{role}: this server has no such threads",
-                hint=f"Use one of its roles: {have}. MariaDB's pool of I/O threads has no role.",
+                hint=f"Use a role that it has: {have}. MariaDB's pool of I/O threads has no role.",
             )
         alive: dict[str, str] = {}
         for thread in threads[role]:

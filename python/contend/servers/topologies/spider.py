@@ -92,8 +92,8 @@ class Spider(Deployment):
 
 
 NOT_ATOMIC = (
-    "a transaction is committed on one backend after the other (spider_internal_xa is off): if a "
-    "backend ends between two commits, only part of the transaction remains"
+    "a transaction over several backends is committed on one after the other (spider_internal_xa "
+    "is off): if a backend ends between two commits, only part of the transaction remains"
 )
 
 

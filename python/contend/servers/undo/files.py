@@ -199,7 +199,7 @@ def _refused(path: Path, error: OSError, value: str | None = None) -> HostRefuse
         offers = Tree(path.parent).text(path.name) or ""
         hint = f"It contains {offers[:200]!r} now."
     elif error.errno == errno.ENOENT:
-        hint = "Remove it here: this kernel has no such setting, or the device is gone."
+        hint = "This kernel has no such setting, or the device is gone."
     reason = os.strerror(error.errno) if error.errno else str(error)
     problem = "cannot be read" if value is None else f"does not accept {value!r}"
     return HostRefused(f"{path} {problem}: {reason}", hint=hint)

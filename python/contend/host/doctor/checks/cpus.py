@@ -112,7 +112,7 @@ def _unequal(subject: Subject) -> Result:
 def _distance(subject: Subject) -> Result:
     apart_ns = subject.measure("handover_ns", _NO_PAIR).value
     evidence = (
-        f"a cache line takes {apart_ns:.0f} ns to another CPU and back (limit {NEAR_NS_MAX:.0f})"
+        f"a cache line takes {apart_ns:.0f} ns to another CPU and back (limit {NEAR_NS_MAX:g} ns)"
     )
     return result("warning" if apart_ns >= NEAR_NS_MAX else None, evidence)
 

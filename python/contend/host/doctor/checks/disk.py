@@ -57,7 +57,7 @@ def _fsync(subject: Subject) -> Result:
     evidence = f"a flush takes {took_us:.0f} µs"
     if took_us < _FSYNC_QUICK_US:
         evidence += ", too fast for a disk: it ends in memory, or in a cache with a battery"
-        return result("severe", f"{evidence} (limit {_FSYNC_QUICK_US} µs)")
+        return result("severe", f"{evidence} (at least {_FSYNC_QUICK_US} µs expected)")
     return result(None, evidence)
 
 

@@ -16,7 +16,7 @@ def _slow_log(subject: Subject) -> Result:
         return result("severe", "general_log is on: every statement is logged", **state)
     if slow and limit_s is not None and limit_s < 0.1:
         return result(
-            "warning", f"the slow log has statements over {limit_s:g} s (limit 0.1)", **state
+            "warning", f"the slow log has statements over {limit_s:g} s (limit 0.1 s)", **state
         )
     if slow:
         return result("note", f"the slow log has statements over {limit_s or 0:g} s", **state)
@@ -42,9 +42,9 @@ def _where(subject: Subject) -> Result:
     if not server.is_here:
         return Result(
             "note",
-            "the server is on another host; memory, disk, kernel and limits are this host's",
+            "the server is on another host; memory, disk, kernel and limits shown are this host's",
             {"is_here": False},
-            mend="Run `contend doctor --json` there too, and --compare both files.",
+            mend="Run `contend doctor --json > FILE` on both, then `contend doctor --compare A B`.",
         )
     if server.pid is None:
         return Result(

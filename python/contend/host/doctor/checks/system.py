@@ -98,7 +98,7 @@ def _ports(subject: Subject) -> Result:
         raise subject.unclear(path)
     count = max(int(words[1]) - int(words[0]) + 1, 0)
     reuse = subject.number_or_none("proc/sys/net/ipv4/tcp_tw_reuse")
-    evidence = f"{count} ports for connections to one server (limit 20,000; tcp_tw_reuse {reuse})"
+    evidence = f"{count} ports per server (at least 20,000 recommended; tcp_tw_reuse {reuse})"
     severity = over(-count, -20_000)
     return result(severity, evidence, ports=count, tcp_tw_reuse=reuse)
 
