@@ -25,6 +25,10 @@ from contend.store.folder import WITHIN, WITHIN_PROFILE
 from contend.why.plan import MINUTES, NotTried, WhyPlan, plan_of_why
 from contend.why.tried import by_reason
 
+if TYPE_CHECKING:
+    from contend.sections.model import Shown
+
+MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
 WIDTH = 100
 """Maximum width of a line that lists many names."""
 
@@ -85,12 +89,6 @@ def _beforehand(plan: WhyPlan) -> list[str]:
                 f"  {name}: {why}", WIDTH, subsequent_indent="    ", break_on_hyphens=False
             )
     return lines
-
-
-if TYPE_CHECKING:
-    from contend.sections.model import Shown
-
-MINUTES_MIN, MINUTES_MAX = 0.5, 24 * 60.0
 
 
 def add_pair_again(parser: argparse.ArgumentParser, *, minutes: float, rest: str = "") -> None:

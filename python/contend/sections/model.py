@@ -199,8 +199,9 @@ class Inputs:
 
     @property
     def compared_path(self) -> str | None:
-        compared = self.study.roles.compared
-        return None if compared is None else compared.path
+        """The path whose levels are compared with a baseline; None without one."""
+        roles = self.study.roles
+        return None if roles.compared is None or roles.baseline is None else roles.compared.path
 
 
 Read = TypeVar("Read")

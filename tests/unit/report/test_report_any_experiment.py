@@ -211,6 +211,16 @@ kind = "point_select"
 metric = ["qps", "response_us_p99"]
 repeats = 2
 """
+THREE_FACTORS_WITHOUT_A_BASELINE = """
+[experiment]
+name = "any"
+[workload]
+kind = "random_points"
+[factors]
+"server.options.x" = [0, 1]
+"load.depth" = [4, 1]
+"server.warm" = ["full", "index"]
+"""
 ONE_COLUMN_OF_PUBLISHED_FIGURES = """
 [experiment]
 name = "any"
@@ -233,6 +243,7 @@ rows = [{ cell = { "server.options.x" = 0 }, figures = [1.0] }]
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(experiments())
 @example(Drawn(NO_BASELINE_BUT_TWO_METRICS, 1, ("qps",)))
+@example(Drawn(THREE_FACTORS_WITHOUT_A_BASELINE, 523, ("qps",)))
 @example(Drawn(ONE_COLUMN_OF_PUBLISHED_FIGURES, 1, ("qps",)))
 def test_every_rendering_is_whole(tmp_path_factory: pytest.TempPathFactory, drawn: Drawn) -> None:
     experiment = experiment_of(drawn.text)
