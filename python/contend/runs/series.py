@@ -177,7 +177,7 @@ def _too_few(
     total = len(runs) + unmeasured
     if unmeasured and total > 1:
         return WorkError(
-            f"a history needs two measured runs, and {unmeasured} of the {total} here have none.",
+            f"a history needs two measured runs; {unmeasured} of these {total} measured nothing.",
             detail=detail,
         )
     message = "there are no runs for a history here."

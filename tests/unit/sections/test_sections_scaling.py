@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, as_failed, study, write_run
 
+from contend.findings import ReportText
 from contend.report import Report, as_json, build
-from contend.stats import UslCurve
+from contend.sections.scaling import _turn
+from contend.sections.shape import _most_done
+from contend.stats import Estimate, UslCurve
 from contend.store import RunFolder, RunRecord
 
 CURVES = {0: UslCurve(3000.0, 0.1, 0.004), 32: UslCurve(3000.0, 0.02, 0.0005)}
@@ -81,6 +85,17 @@ def test_a_peak_beyond_what_was_measured_is_not_told_as_a_number(tmp_path: Path)
     (chart,) = section(report).charts
     peaks = [row for row in chart.spec["data"]["values"] if row["source"] == "peak"]
     assert [row["level"] for row in peaks] == ["off"]
+
+
+def test_knee_peak_and_growth_say_no_more_than_their_intervals() -> None:
+    peak = Estimate(90.0, 32.0, math.inf, 5, 0.95)
+    assert _turn("peak", peak, 64) == "no certain peak up to 64 connections (none below 32)"
+    changes = (8, Estimate(1.25, 0.825, 1.9, 5, 0.95)), (64, Estimate(1.8, 1.5, 2.16, 5, 0.95))
+    known: Any = [
+        (level, SimpleNamespace(change=SimpleNamespace(**asdict(one), ratio=one.mean)))
+        for level, one in changes
+    ]
+    assert "is 1.8 ±0.3 times as high at 64" in _most_done(CONNECTIONS, 1, known, ReportText(""))
 
 
 def test_too_few_for_a_curve_says_nothing(tmp_path: Path) -> None:
