@@ -235,8 +235,8 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
     if not tried.candidates:
         return "no candidate could be measured"
     aside = " or set aside" if tried.aside else ""
-    plural = "" if tried.repeats == 1 else "s"
-    return f"every candidate is decided{aside} after {tried.repeats} repeat{plural}"
+    many = "1 repeat" if tried.repeats == 1 else f"{tried.repeats} repeats"
+    return f"every candidate is decided{aside} after {many}"
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:

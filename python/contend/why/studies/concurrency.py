@@ -97,10 +97,7 @@ def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> ReportText | None
             "query cache misses because all clients send the query at the same time."
         )
     elif change.verdict == "lower" and 1 / change.ratio >= COSTLIER:
-        verdict = (
-            ": less, because earlier queries answer more of them, for example through the query "
-            "cache."
-        )
+        verdict = ": less, since earlier queries answer more of them, as with the query cache."
     else:
         verdict = ": no difference that is certain and large."
         if change.high < COSTLIER:
