@@ -402,7 +402,7 @@ def covariates_of(
         names: of disturbances.
         pairs: the runs at each place of the table.
         d: the log-ratios, units x contexts x levels, NaN if they are not known.
-        in_slices: the runs of a block were made at once.
+        in_slices: the runs of a block share a host: its state counts, not the level's excess of it.
     """
     found = Covariates({}, {})
     for name in names:

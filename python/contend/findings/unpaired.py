@@ -83,7 +83,7 @@ def run_over_run(
     for side in (one, other):
         if len(side.logs) < 2:
             raise RequestError(
-                f"{side.name} has {len(side.logs)} unit of {metric.name}; an interval needs two.",
+                f"{side.name} has {len(side.logs)} of the two units of {metric.name} it needs.",
                 hint="Compare runs of at least two repeats.",
             )
     unknown = [side.name for side in (one, other) if side.sessions is None and not side.of_sessions]

@@ -103,10 +103,12 @@ def _nothing(study: Study, progress: Progress) -> Answer:
             ReportText("Nothing has been measured yet."),
             (f"0 of {progress.planned} planned runs.",),
         )
-    ended = Constant(progress.failed + progress.lost)
+    count = progress.failed + progress.lost
+    ended = Constant(count)
+    every = "the only run" if count == 1 else ReportText("all {} runs", ended)
     lost = " or were lost" if progress.lost else ""
     sentence = (
-        ReportText("Nothing was measured: all {} runs failed{}.", ended, lost)
+        ReportText("Nothing was measured: {} failed{}.", every, lost)
         if study.finished
         else ReportText(
             "Nothing has been measured yet: {} of {} runs failed{}.",
@@ -202,11 +204,9 @@ def price_of(further: Sequence[Compared], lead: str, level: Level) -> ReportText
         label = {"better": "The price", "worse": "In return"}.get(lead, "Also certain")
         return ReportText("{}: {}.", label, _listed(contrary[:2]))
     saved = [one for one in found if one.metric.name in _CPU and lead == "better"]
-    return (
-        ReportText("That also saves CPU: {}.", _size_and_noun(saved[0]))
-        if saved
-        else ReportText("")
-    )
+    if not saved:
+        return ReportText("")
+    return ReportText("That also saves CPU: {}.", _size_and_noun(saved[0]))
 
 
 def _listed(found: Sequence[Finding]) -> ReportText:

@@ -121,7 +121,7 @@ def _query_errors(study: Study) -> list[Notice]:
     return [
         Notice(
             code=_COUNTED_HERE,
-            message=f"{sum(count for _, count in group)} queries failed with {text}",
+            message=f"failed queries: {sum(count for _, count in group)}, with {text}",
             cells=_cells(study, (record for record, _ in group)),
             runs=len(group),
             planned_runs=len(study.measured),
@@ -189,7 +189,7 @@ def _repeats_apart(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
     return [
         Notice(
             code="repeats-apart",
-            message=f"one repeat was up to {significant(most, 2)} times as fast as a different one"
+            message=f"one repeat was up to {significant(most, 2)} times as fast as another"
             f"{example}: something other than the levels changed between them",
             cells=tuple(filter(None, (cell_phrase(one.cell) for _, one in found))),
             runs=sum(len(study.runs_of(one.cell)) for _, one in found),

@@ -20,12 +20,10 @@ from contend.stats import Estimate, estimate, finite
 
 FOUND_BY = "least squares"
 
-HOST_ONLY = "Only the host has a recorded change: take it as the cause."
+HOST_ONLY = "Only the host has a recorded change: treat this as a change of the host."
 BOTH = "The host changed too, so the cause is unknown."
 NOT_THE_HOST = "No change of the host was recorded, nor of the round trip between its CPUs."
-NOT_LOOKED = (
-    "The host's facts did not change; not both sides measured the round trip between its CPUs."
-)
+NOT_LOOKED = "The host's facts did not change; not both sides measured its CPUs' round trip."
 NOTHING = (
     "Nothing that contend records changed there: check what it does not record (a different tenant "
     "of the host, its firmware, other programs)."
@@ -105,7 +103,7 @@ def open_text(history: History, point: ChangePoint) -> str:
     head = f"{series_name(history, one)}, from {history.runs[one.points[point.at].run].name} on"
     before, after = point.runs_a_side
     if point.finding is None:
-        return f"{head}: too few ({before} runs before, {after} after)"
+        return f"{head}: too few runs ({before} before, {after} after)"
     gain = gain_text(point.finding.change)
     return f"{head}: {gain} %, inconclusive (n = {before} and {after} runs)"
 

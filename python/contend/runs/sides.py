@@ -148,9 +148,10 @@ def compare_sides(
             row.append(run_over_run(metric, cell, one, other, family, **how) if enough else None)
         findings[side.name] = tuple(row)
     names = list(dict.fromkeys(study.experiment.name for study in studies))
-    left_out = [f"these are different experiments: {', '.join(names)}"] if len(names) > 1 else []
+    listed = f"Only the common cells of these experiments are compared: {', '.join(names)}"
+    left_out = [listed] if len(names) > 1 else []
     left_out += [
-        f"{len(one) - len(common)} of {len(one)} cells of {side.name} are not in all sides"
+        f"Left out: {len(one) - len(common)} of {len(one)} cells of {side.name} (not in all sides)"
         for side, one in zip(sides, values, strict=True)
         if len(one) > len(common)
     ]

@@ -135,7 +135,7 @@ def _sentence(
         return f"Compared with {first}, {subject} is {', '.join(parts)}."
     if without := next((one.without for one in known if one.without), ""):
         return f"Compared with {first}, {subject} is undecided: {without}."
-    return f"Compared with {first}, no change of {subject} is certain."
+    return f"Compared with {first}, no difference of {subject} is certain."
 
 
 def _reversal(name: str, first: str, rows: Sequence[Row]) -> str:
@@ -217,7 +217,7 @@ def lines_of_sides(report: SidesReport) -> Iterator[str]:
     if report.published and report.tables:
         yield from (NO_VERDICT, "")
     yield report.caveat
-    yield from (f"Not compared: {text}." for text in report.left_out)
+    yield from (f"{text}." for text in report.left_out)
     if report.gate is not None:
         yield from (report.detectable, report.gate.line)
 

@@ -57,13 +57,12 @@ def bounds_of(
         return ()
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
+    many = len(comparisons) > 1
+    template = "{} is most certain at {} ({} %)" if many else "{} at {} is {} %"
     where = ReportText(
-        "The {} is {}{} ({} %). There, server and client together used {} of this machine's {} "
-        "CPUs (n = {}); at the baseline ({}), {}.",
-        noun,
-        "most certain at " if len(comparisons) > 1 else "at ",
-        cell_phrase(best.cell),
-        gain_text(best.change),
+        "The {}. There, server and client together used {} of this machine's {} CPUs (n = {}); at "
+        "the baseline ({}), {}.",
+        ReportText(template, noun, cell_phrase(best.cell), gain_text(best.change)),
         estimate_text(after),
         Constant(cpus),
         repeats_text(after.n),

@@ -246,7 +246,7 @@ _BY_RATE = (
 
 def _lead(found: CounterList) -> str:
     count = len({one.finding.metric.name for one in found.found})
-    differ = "differ somewhere" if count > 1 else "differs somewhere" if count else "differs"
+    differ = {0: "certainly differs", 1: "differs somewhere"}.get(count, "differ somewhere")
     return (
         f"{count or 'None'} of {found.counters} counters ({', '.join(found.per_level)}) {differ} "
         f"by more than the margin ({found.tested} comparisons"
@@ -292,10 +292,10 @@ def _table(inputs: Inputs, level: Level, of_level: list[CounterDifference]) -> T
         rows.append(tuple(row))
     more = len(places) - len(rows)
     at = ("at", "in cells") if contexts > 1 else ()
-    caption = f"{naming.level(level)} against {naming.baseline}, the most certain first"
+    heads = (str(naming.baseline), str(naming.level(level)))
+    caption = f"{heads[1]} against {heads[0]}, the largest certain difference first"
     if more > 0:
         caption += f" ({more} more in `contend show --json`)"
-    heads = (str(naming.baseline), str(naming.level(level)))
     return TextTable(caption, ("counter", *at, *heads, "change"), tuple(rows))
 
 

@@ -221,7 +221,8 @@ def _table(group: Sequence[LocksOfCell], compared: str | None) -> TextTable:
         )
     ]
     return TextTable(
-        f"Microseconds per query{where}, and how often a query takes the lock (intervals after ±)",
+        f"Microseconds per query{where}, and how often a query takes the lock (intervals after ±; "
+        "gains over the baseline)",
         ("lock", *(column for head in heads for column in (head, f"{head}, times"))),
         tuple(rows),
     )

@@ -30,7 +30,7 @@ from contend.sections.counters import FALSE_SHARE
 from contend.sections.flame_graph import StackTime, flame_graph
 from contend.sections.model import Section, Shown, TextTable
 from contend.sections.provenance import naming_in
-from contend.sections.words import gain_text, significant
+from contend.sections.words import gain_text, repeats_text, significant
 from contend.stats import Estimate, discover, estimate, pair_counts, picked_change
 from contend.store import RunFolder, RunRecord
 from contend.store.folder import WITHIN_PROFILE
@@ -372,7 +372,7 @@ def _lead(profile: CpuProfile, names: tuple[str, str]) -> str:
     less, more = profile.cpu_us
     sentences = [
         f"From {profile.samples[0]:,} and {profile.samples[1]:,} samples of the server, "
-        f"{profile.hz} per second of CPU time, in {profile.units} repeats: a query took "
+        f"{profile.hz} per second of CPU time, in {repeats_text(profile.units)}: a query took "
         f"{significant(less, 3)} µs of its CPU time with {names[0]}, {significant(more, 3)} µs "
         f"with {names[1]}."
     ]

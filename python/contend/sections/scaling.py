@@ -135,7 +135,9 @@ def _sentence(study: Study, sweep: Sweep) -> ReportText:
     begin = ReportText("With {}, the", place) if place else ReportText("The")
     if not fit.fits:
         return ReportText("{} {}", begin, _misfit(sweep, fit))
-    return ReportText("{} throughput {}, {}.", begin, _knee(sweep, fit), _peak(sweep, fit))
+    last = sweep.connections[-1]
+    knee, peak = _turn("knee", fit.knee, last, " connections"), _turn("peak", fit.peak, last)
+    return ReportText("{} throughput has {}, and {}.", begin, knee, peak)
 
 
 def _too_few(sweep: Sweep) -> ReportText:
@@ -179,18 +181,16 @@ def _measured_most(sweep: Sweep, fit: UslFit) -> ReportText:
     return ReportText("{} or {}", before, level_phrase(CONNECTIONS, last))
 
 
-def _knee(sweep: Sweep, fit: UslFit) -> ReportText:
-    last = sweep.connections[-1]
-    if fit.knee.low > last:
-        return ReportText("has no knee up to {}", level_phrase(CONNECTIONS, last))
-    return ReportText("has its knee at {} connections", measured_range_text(fit.knee, last))
-
-
-def _peak(sweep: Sweep, fit: UslFit) -> ReportText:
-    last = sweep.connections[-1]
-    if fit.peak.low > last:
-        return ReportText("and no peak up to {}", level_phrase(CONNECTIONS, last))
-    return ReportText("and its peak at {}", measured_range_text(fit.peak, last))
+def _turn(name: str, figure: Estimate, last: int, unit: str = "") -> ReportText:
+    """A knee or a peak. If only a part of its interval was measured, there may be none up to the
+    last number of connections."""
+    up_to = level_phrase(CONNECTIONS, last)
+    if figure.low > last:
+        return ReportText("no {} up to {}", name, up_to)
+    if figure.mean > last:
+        least = level_label(int(figure.low))
+        return ReportText("no certain {} up to {} (none below {})", name, up_to, least)
+    return ReportText("its {} at {}{}", name, measured_range_text(figure, last), unit)
 
 
 def _cell(study: Study, sweep: Sweep) -> Mapping[str, Level]:

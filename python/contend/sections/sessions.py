@@ -96,7 +96,7 @@ def _differ(study: Study, found: Between) -> ReportText:
     where = " over all cells" if several else ""
     if not found.tau > 0:
         return ReportText(
-            "{} sessions differ by no more than their own errors{}", Constant(found.n), where
+            "{} sessions show no difference beyond their own errors{}", Constant(found.n), where
         )
     return ReportText(
         "sessions differ by ±{}{}, from {} of them",

@@ -238,15 +238,15 @@ def _most_done(
         template = "{} throughput does not certainly grow beyond {}"
         text = ReportText(template, begin, at_first)
     else:
-        # The first that is not certainly below the best.
-        near = next(one for one in known if one[1].high >= best[1].low)
+        # The first that certainly grew and is not certainly below the best.
+        near = next(one for one in known if one[1].low > 1 and one[1].high >= best[1].low)
         template = "{} throughput is {} times as high at {} as at {}{}"
         beyond = ", and no growth beyond is certain" if near[0] != last[0] else ""
         times = times_text(near[1])
         text = ReportText(template, begin, times, level_phrase(path, near[0]), at_first, beyond)
     if last[1].high < best[1].low and last[0] != best[0]:
-        times = times_text(last[1])
-        text = ReportText("{}; at {} it is only {} times", text, level_phrase(path, last[0]), times)
+        times, end = times_text(last[1]), level_phrase(path, last[0])
+        text = ReportText("{}; at {} it is only {} times as high", text, end, times)
     return ReportText("{}.", text)
 
 

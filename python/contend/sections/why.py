@@ -15,7 +15,7 @@ from contend.sections.model import Chart, Section, Shown, TextTable
 from contend.sections.naming import Naming
 from contend.sections.provenance import cpu_count
 from contend.sections.why_charts import Bar, curves, steps_chart
-from contend.sections.words import increase_text, slug
+from contend.sections.words import increase_text, repeats_text, slug
 from contend.store import RunFolder
 from contend.store.folder import WITHIN
 from contend.store.model import NotARunFolder
@@ -202,7 +202,7 @@ def _found(one: CandidateTried) -> str:
 def _open(one: CandidateTried, is_aside: bool) -> str:
     name = one.record["candidate"]
     if is_aside:
-        return f"Set aside after {one.left.n} repeats: {name}, which removed less than others."
+        return f"Set aside after {repeats_text(one.left.n)}: {name}, because others removed more."
     if one.more is None:
         return f"Not certain: {name}; it is not known how many more repeats it needs."
     return f"Not certain: {name}, which needs {_repeats(one.more)}."

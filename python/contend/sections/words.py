@@ -262,7 +262,7 @@ def measured_range_text(figure: Estimate, last: float) -> ReportText:
     low, mean = (significant(one, digits) for one in (figure.low, figure.mean))
     beyond = f"more than {last:g}"
     if figure.mean > last:
-        least = f" (at least {low})" if figure.low <= last else ""
+        least = f" (interval from {low})" if figure.low <= last else ""
         return ReportText.written(f"{beyond}{least}")
     high = beyond if figure.high > last else significant(figure.high, digits)
     return ReportText.written(f"{mean} ({low} to {high})")

@@ -388,7 +388,7 @@ class LayoutSpread:
                 "beyond the noise of the slices"
             )
         return (
-            "server processes differ by no more than the noise of their slices "
+            "no difference between server processes is certain beyond the noise of their slices "
             f"(standard deviation below {_percent(self.high)})"
         )
 

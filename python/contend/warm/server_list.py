@@ -79,7 +79,7 @@ def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """
     if socket is None:
         raise NoList(
-            "the server is reached over TCP, so it may not run on this host",
+            "the server is reached over TCP, so it is unknown whether it runs on this host",
             hint="On the server's own host, use its socket: socket:/path.",
         )
     ((datadir,),) = fetch(connection, "SELECT @@datadir")

@@ -77,7 +77,7 @@ REPEATS_MOST = 16
 
 MINUTES = 2.8
 
-_NO_SIGNATURE = "the run does not show all its signs"
+_NO_SIGNATURE = "the run does not show all signs"
 _NO_PASS = "it needs a diagnostic pass (`contend run … --budget`, as root)"
 _NO_COUNTERS = (
     "no server counters were recorded; levels that share a server share them "

@@ -235,7 +235,8 @@ def why_decided(tried: DifferenceTried | None) -> str | None:
     if not tried.candidates:
         return "no candidate could be measured"
     aside = " or set aside" if tried.aside else ""
-    return f"every candidate is decided{aside} after {tried.repeats} repeats"
+    many = "1 repeat" if tried.repeats == 1 else f"{tried.repeats} repeats"
+    return f"every candidate is decided{aside} after {many}"
 
 
 def open_treatments(tried: DifferenceTried) -> frozenset[str]:
@@ -366,7 +367,7 @@ def more_repeats(needed: list[tuple[Estimate, float]]) -> int | None:
     return max(1, math.ceil(most) - done)
 
 
-NO_ANSWER = "no query was answered under one of its treatments"
+NO_ANSWER = "under one of its treatments, no query was answered in any repeat"
 
 _FEW = 3
 _POWER = 0.8

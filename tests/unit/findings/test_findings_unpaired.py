@@ -87,5 +87,5 @@ def test_of_runs_that_differ_by_their_sessions_alone_five_in_a_hundred_are_misse
 def test_one_unit_gives_no_interval(units: int) -> None:
     with pytest.raises(RequestError) as refused:
         run_over_run(QPS, {}, Side("new", [0.0] * units), Side("old", [0.0, 0.1]), FAMILY)
-    assert refused.value.message.startswith(f"new has {units} unit of qps")
+    assert refused.value.message.startswith(f"new has {units} of the two units of qps")
     assert "two repeats" in (refused.value.hint or "")

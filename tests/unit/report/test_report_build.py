@@ -193,7 +193,7 @@ def test_errors_of_queries_are_counted_by_code(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=deadlock)
     (notice,) = report.warnings
-    assert notice.message == "96 queries failed with error 1213 (40001): Deadlock found"
+    assert notice.message == "failed queries: 96, with error 1213 (40001): Deadlock found"
     assert all(cell.figures["error_share"].mean > 0 for cell in report.cells)
 
 

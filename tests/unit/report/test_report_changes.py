@@ -99,4 +99,4 @@ def test_repeats_that_are_far_apart_are_marked(
     path = write_slices(tmp_path / "run", study(sets=SIX), server_sd=server_sd)
     marked = [one for one in report_of(path).warnings if one.code == "repeats-apart"]
     assert bool(marked) is apart
-    assert all("times as fast as a different one" in one.message and one.cells for one in marked)
+    assert all("times as fast as another" in one.message and one.cells for one in marked)

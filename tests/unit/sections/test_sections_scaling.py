@@ -7,13 +7,17 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, as_failed, study, write_run
 
+from contend.findings import ReportText
 from contend.report import Report, as_json, build
-from contend.stats import UslCurve
+from contend.sections.scaling import _turn
+from contend.sections.shape import _most_done
+from contend.stats import Estimate, UslCurve
 from contend.store import RunFolder, RunRecord
 
 CURVES = {0: UslCurve(3000.0, 0.1, 0.004), 32: UslCurve(3000.0, 0.02, 0.0005)}
@@ -37,17 +41,11 @@ def reported(
     path: Path,
     connections: Sequence[int] = SWEEP,
     change: Callable[[RunRecord], RunRecord | None] = by_curve,
-    repeats: int = 5,
     points: Sequence[int] = (10,),
 ) -> Report:
-    sets = (
-        f"{CONNECTIONS}={list(connections)}",
-        f"{POINTS}={list(points)}",
-        f"{SEGMENTS}=[0, 32]",
-        f"compare.repeats={repeats}",
-    )
-
-    with RunFolder.open(write_run(path, study(sets=sets), change=change)) as folder:
+    sets = f"{CONNECTIONS}={list(connections)}", f"{POINTS}={list(points)}", f"{SEGMENTS}=[0, 32]"
+    run = study(sets=(*sets, "compare.repeats=5"))
+    with RunFolder.open(write_run(path, run, change=change)) as folder:
         return build(folder, percentiles=False)
 
 
@@ -61,11 +59,10 @@ def test_knee_and_peak_of_each_level_are_told_with_intervals(tmp_path: Path) -> 
     assert (first["level"], second["level"]) == (0, 32)
     for found, curve in zip((first, second), CURVES.values(), strict=True):
         peak = ((1 - curve.contention) / curve.coherency) ** 0.5
-        assert found["fits"] is True
+        assert found["fits"] is True and found["n"] == 5
         assert found["peak"]["low"] <= peak <= found["peak"]["high"]
         assert found["peak"]["low"] < found["peak"]["high"]
         assert found["knee"]["value"] == pytest.approx(curve.at(peak) / curve.rate, rel=0.1)
-        assert found["n"] == 5
     lead = section(report).lead
     assert "With key_cache_segments = 0, 10 points, the throughput has its knee at 4.6" in lead
     assert "its peak at 1" in lead
@@ -83,6 +80,15 @@ def test_a_peak_beyond_what_was_measured_is_not_told_as_a_number(tmp_path: Path)
     assert [row["level"] for row in peaks] == ["off"]
 
 
+def test_knee_peak_and_growth_say_no_more_than_their_intervals() -> None:
+    peak = Estimate(90.0, 32.0, math.inf, 5, 0.95)
+    assert _turn("peak", peak, 64) == "no certain peak up to 64 connections (none below 32)"
+    made = SimpleNamespace
+    growth = made(ratio=1.25, low=0.825, high=1.9, n=5), made(ratio=1.8, low=1.5, high=2.16, n=5)
+    known: Any = [(8, made(change=growth[0])), (64, made(change=growth[1]))]
+    assert "is 1.8 ±0.3 times as high at 64" in _most_done(CONNECTIONS, 1, known, ReportText(""))
+
+
 def test_too_few_for_a_curve_says_nothing(tmp_path: Path) -> None:
     points = reported(tmp_path / "points", (1, 8))
     repeats = reported(tmp_path / "run", change=lambda r: by_curve(r) if r.repeat <= 2 else None)
@@ -93,13 +99,10 @@ def test_too_few_for_a_curve_says_nothing(tmp_path: Path) -> None:
 
 def test_a_number_of_connections_that_failed_is_left_out(tmp_path: Path) -> None:
     def without_eight(record: RunRecord) -> RunRecord:
-        if record.cell[CONNECTIONS] == 8:
-            return as_failed(record, "gone")
-        return by_curve(record)
+        return as_failed(record, "gone") if record.cell[CONNECTIONS] == 8 else by_curve(record)
 
     found = as_json(reported(tmp_path / "run", change=without_eight))["scaling"][0]
-    assert found["connections"] == [1, 4, 16, 32, 64, 128]
-    assert found["fits"] is True
+    assert found["connections"] == [1, 4, 16, 32, 64, 128] and found["fits"] is True
 
 
 def test_a_curve_that_does_not_fit_is_said_and_has_no_knee(tmp_path: Path) -> None:
@@ -109,12 +112,10 @@ def test_a_curve_that_does_not_fit_is_said_and_has_no_knee(tmp_path: Path) -> No
         return at_speed(record, noise * speeds[int(record.cell[CONNECTIONS])])
 
     report = reported(tmp_path / "run", change=up_and_down)
-    lead = section(report).lead
-    assert "universal scalability law does not fit: at" in lead
-    assert " at 8, 64 or 128 connections." in lead
+    assert "universal scalability law does not fit: at" in section(report).lead
+    assert " at 8, 64 or 128 connections." in section(report).lead
     (chart,) = section(report).charts
-    sources = {row["source"] for row in chart.spec["data"]["values"]}
-    assert sources == {"measured", "no fit"}
+    assert {row["source"] for row in chart.spec["data"]["values"]} == {"measured", "no fit"}
     assert as_json(report)["scaling"][0]["measured_most_at"] == [8, 64, 128]
 
 
@@ -133,8 +134,7 @@ def test_without_a_sweep_nothing_is_said(tmp_path: Path) -> None:
 
 def test_events_that_begin_by_the_clock_have_no_curve(tmp_path: Path) -> None:
     def by_the_clock(record: RunRecord) -> RunRecord:
-        changed = by_curve(record)
-        assert changed.done is not None
-        return replace(changed, done={**changed.done, "arrival": "open, 100 a second"})
+        assert record.done is not None
+        return by_curve(replace(record, done={**record.done, "arrival": "open, 100 a second"}))
 
     assert section(reported(tmp_path / "run", change=by_the_clock)) is None

@@ -60,7 +60,7 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
 
 def test_sessions_that_agree_differ_by_no_more_than_their_errors(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", [session(0.1)] * 3)
-    end = "; on this host 3 sessions differ by no more than their own errors)."
+    end = "; on this host 3 sessions show no difference beyond their own errors)."
     assert report.answer.sentence.endswith(end)
 
 

@@ -134,7 +134,7 @@ class TestShape:
 
     def test_why(self, sweep: Report) -> None:
         assert sweep.cause is not None
-        assert "From 8 connections on no CPU time is left" in sweep.cause.lead
+        assert "From 8 connections on hardly any CPU time is left" in sweep.cause.lead
         assert any("one node" in text for text in sweep.cause.more)
 
     def test_cpus_that_are_never_full_point_elsewhere_unless_others_used_them(

@@ -55,9 +55,9 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> ReportText
     full = next((one for one in busy if one.mean >= FULL * cpus), None)
     if full is not None:
         return evidence.say(
-            "From {full:column} on no CPU time is left: server and client together keep {full} of "
-            "{cpus} CPUs busy (n = {full:count}). Every additional client waits its turn, and the "
-            "time grows in proportion to their number.",
+            "From {full:column} on hardly any CPU time is left: server and client together keep "
+            "{full} of {cpus} CPUs busy (n = {full:count}). Every additional client waits its "
+            "turn, and the time grows in proportion to their number.",
             full=full,
             cpus=Constant(cpus),
         )
@@ -69,8 +69,8 @@ def _lead(evidence: Evidence, busy: Sequence[Figure], cpus: float) -> ReportText
             "wait for those too. It is unknown what the server would do with CPUs of its own: "
             "measure again without these processes."
             if others > NEIGHBOURS
-            else ": the CPUs are never full. Clients do not wait for CPU time: look for locks, "
-            "storage and connection limits."
+            else ": the CPUs are never full, so CPU time alone does not limit the clients. Look "
+            "for locks, storage and connection limits."
         ),
         most=max(busy, key=lambda one: one.mean),
         cpus=Constant(cpus),
@@ -97,15 +97,11 @@ def _costs_more(evidence: Evidence, cost: Sequence[Figure]) -> ReportText | None
             "query cache misses because all clients send the query at the same time."
         )
     elif change.verdict == "lower" and 1 / change.ratio >= COSTLIER:
-        verdict = (
-            ": less, because earlier queries answer more of them, for example through the query "
-            "cache."
-        )
+        verdict = ": less, since earlier queries answer more of them, as with the query cache."
     else:
-        verdict = (
-            ": no difference that is certain and large. So clients do not get in each other's way; "
-            "they share the available CPU time."
-        )
+        verdict = ": no difference that is certain and large."
+        if change.high < COSTLIER:
+            verdict += " So clients hardly get in each other's way; they share the CPU time."
     return evidence.say(
         "A query costs the server {first:ms} ms of CPU time at {first:column} and {last:ms} ms at "
         "{last:column}" + verdict,

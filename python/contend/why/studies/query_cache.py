@@ -35,14 +35,15 @@ def _look(evidence: Evidence) -> Explanation | None:
     if waiting is None:
         waits = evidence.say("It was not recorded whether queries waited for the lock.")
     else:
+        then = "there clients queue for the lock, and more CPUs make it worse."
+        if waiting.estimate.high < WAITS_MATTER:
+            then = "at this load the lock does not limit the server."
+        elif not waiting.estimate.low >= WAITS_MATTER:
+            then = "whether the lock limits the server there is not certain."
         waits = evidence.say(
-            "At most {waiting:share} of the running queries waited for the lock ({waiting:at}): "
-            + (
-                "there clients queue for the lock, and more CPUs make it worse."
-                if waiting.mean >= WAITS_MATTER
-                else "at this load the lock does not limit the server."
-            ),
+            "At most {waiting:share} of running queries waited for the lock ({waiting:at}): {then}",
             waiting=waiting,
+            then=then,
         )
     table = evidence.table_of(
         "Work of the cache (intervals after ±)",
