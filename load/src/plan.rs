@@ -345,7 +345,7 @@ pub struct Load {
     /// What a run does if it loses one of its hosts.
     #[serde(default)]
     pub host_lost: HostLost,
-    /// Worker threads; absent: one per CPU, if each has a connection.
+    /// Worker threads; absent: one per CPU, or per connection if those are fewer.
     #[serde(default)]
     pub threads: Option<u32>,
     #[serde(default)]

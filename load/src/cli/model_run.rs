@@ -33,8 +33,8 @@ pub struct Arguments {
     /// Connections; each sends the next query as soon as it is answered.
     #[arg(long, value_name = "N", default_value_t = 8)]
     connections: u32,
-    /// Threads of the client. Default: one per CPU, if each has a connection. With one per CPU each
-    /// stays on its own, like contend-load's.
+    /// Threads of the client. Default: one per CPU, or per connection if those are fewer. With one
+    /// per CPU each stays on its own, like contend-load's.
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Rows of the table.
@@ -52,7 +52,7 @@ pub struct Arguments {
     /// The server's key_cache_segments: 0 or 1 to 64.
     #[arg(long, value_name = "N", default_value_t = 0)]
     segments: u32,
-    /// The server's key_buffer_size, with K, M or G.
+    /// The server's key_buffer_size; K, M and G may be used.
     #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = bytes)]
     key_buffer_size: u64,
     /// The server's key_cache_division_limit, percent.

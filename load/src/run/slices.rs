@@ -314,7 +314,7 @@ fn too_short(hops: Hops) -> Failure {
     Failure {
         hint: Some("increase load.slices.slice_s above the time of an answer".to_owned()),
         ..Failure::plain(format!(
-            "slices of {} s are too short: no event began and ended inside one",
+            "slices of {} s are too short: no event both began and ended inside one",
             seconds(hops.slice_ns)
         ))
     }

@@ -23,7 +23,8 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often each connection sends the list; the run then ends. Absent: until its time is over.
+    /// How often each connection sends the list, or, if it is shared, all together; the run then
+    /// ends. Absent: until its time is over.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
