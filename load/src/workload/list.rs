@@ -23,8 +23,7 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// How often each connection sends the list, or, if it is shared, all together; the run then
-    /// ends. Absent: until its time is over.
+    /// Times each connection (`shared`: all) sends the list; the run then ends. Absent: no limit.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
