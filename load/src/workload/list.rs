@@ -23,7 +23,7 @@ pub struct Keys {
     /// together. Absent: statement_1, statement_2 and so on.
     #[serde(default)]
     names: Vec<String>,
-    /// Times each connection (`shared`: all) sends the list; the run then ends. Absent: no limit.
+    /// How often each connection (`shared`: all) sends the list; the run then ends. Absent: no end.
     #[serde(default)]
     #[schemars(range(min = 1))]
     times: Option<u64>,
