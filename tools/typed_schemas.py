@@ -17,8 +17,8 @@ from typing import Any
 SCHEMAS = Path(__file__).parents[1] / "python/contend/load"
 
 SAID = {
-    "outcome": "What contend-load answers, one outcome a line",
-    "plan": "What contend-load is told to do in one run",
+    "outcome": "The output of contend-load, one outcome per line",
+    "plan": "The input of contend-load for one run",
 }
 
 HEAD = '''"""{said}: the types of `load/{name}.schema.json`.

@@ -83,8 +83,8 @@ pub struct Interval {
     pub errors: u64,
     /// Queries per second answered in the interval, including those of events outside it.
     pub qps: f64,
-    /// Successful events. An event in progress at an edge of the interval counts by the part of its
-    /// time inside.
+    /// Successful events that ended in the interval. An event in progress at an edge of the window
+    /// counts by the part of its time inside the window.
     pub events_in_parts: f64,
     pub latency_us: Percentiles,
     /// By statement class, if the workload has more than one.
@@ -385,8 +385,7 @@ pub struct OpenLoop {
     pub backlog_growth_per_s: f64,
     /// Time the oldest of them had waited at the end. They are in no histogram.
     pub oldest_wait_s: f64,
-    /// The server did not keep up with the rate: the queue grew, so the latencies depend on the
-    /// length of the run.
+    /// The rate was not kept: the queue grew, so the latencies depend on the length of the run.
     pub overloaded: bool,
 }
 

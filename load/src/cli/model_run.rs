@@ -52,7 +52,7 @@ pub struct Arguments {
     /// The server's key_cache_segments: 0 or 1 to 64.
     #[arg(long, value_name = "N", default_value_t = 0)]
     segments: u32,
-    /// The server's key_buffer_size, with K, M or G.
+    /// The server's key_buffer_size; K, M and G may be used.
     #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = bytes)]
     key_buffer_size: u64,
     /// The server's key_cache_division_limit, percent.

@@ -1,4 +1,4 @@
-"""What contend-load answers, one outcome a line: the types of `load/outcome.schema.json`.
+"""The output of contend-load, one outcome per line: the types of `load/outcome.schema.json`.
 
 Written by `python tools/typed_schemas.py outcome` from that file, which the program prints itself.
 """

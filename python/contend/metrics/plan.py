@@ -1,4 +1,4 @@
-"""What contend-load is told to do in one run: the types of `load/plan.schema.json`.
+"""The input of contend-load for one run: the types of `load/plan.schema.json`.
 
 Written by `python tools/typed_schemas.py plan` from that file, which the program prints itself.
 """

@@ -186,7 +186,7 @@ fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Report
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
         remark(&format!(
             "WARNING: overloaded: {waiting} due events had not started when the time was over. \
-             The rate is too high for the server and {} threads.",
+             The rate is too high for the server and {} thread(s).",
             settings.threads
         ));
     }

@@ -134,8 +134,7 @@ pub const GROUPS: &[Group] = &[
         known("mysql-ssl-cert", Str, None, Only1_1, SERVER, "PEM file of the client's certificate"),
         known("mysql-ssl-cipher", Str, Some(""), Both, SERVER, "accepted; the ciphers of rustls are used"),
         known("mysql-get-server-public-key", Bool, Some("off"), Ours, SERVER, "accept the server's RSA key without verifying it"),
-        known("mysql-server-public-key-path", Str, None, Ours, SERVER, "PEM file of the server's \
-                                                                        RSA key"),
+        known("mysql-server-public-key-path", Str, None, Ours, SERVER, "PEM file of the server's RSA key"),
         known("mysql-compression", Bool, Some("off"), Both, SERVER, "compress the connection with zlib"),
         known("mysql-compression-algorithms", Str, Some("zlib"), Only1_1, SERVER, "compression of the connection {zlib,zstd,uncompressed}"),
         known("mysql-debug", Bool, Some("off"), Both, SERVER, "accepted; prints nothing"),

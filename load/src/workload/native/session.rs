@@ -269,7 +269,7 @@ impl<K: Kind> NativeSession<K> {
         {
             return self.failed(
                 "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
-                Some("MariaDB has it; use a different workload for other servers."),
+                Some("MariaDB has it; for other servers change workload.insert_by or workload.bulk_execute"),
             );
         }
         self.set_up(0, out)

@@ -89,9 +89,9 @@ impl Sql {
         let others = self.events.iter().filter(|e| !shares.contains_key(&e.name));
         let weight: u64 = others.map(|event| event.weight).sum();
         if taken > 100 || (weight == 0 && taken < 100) {
-            let why = match weight {
-                0 => "no events are left for the rest",
-                _ => "the limit is 100",
+            let why = match taken > 100 {
+                true => "the limit is 100",
+                false => "no events are left for the rest",
             };
             return Err(format!(
                 "workload.shares: together they are {taken} percent, and {why}"

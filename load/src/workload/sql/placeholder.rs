@@ -77,13 +77,13 @@ impl Source {
             ("pareto", _, [Int(low), Int(high), Real(h)]) if *h > 0.0 && *h < 1.0 => {
                 int(*low, *high, Distribution::Pareto { h: *h })
             }
-            ("pareto", _, [_, _, _]) => Err("the third argument must be in 0 to 1".to_owned()),
+            ("pareto", _, [_, _, _]) => Err("use a third argument between 0 and 1".to_owned()),
             ("zipfian", _, [Int(low), Int(high), exponent]) => match number(exponent) {
                 Some(exp) if (0.0..=ZIPFIAN_EXP_MAX).contains(&exp) => {
                     int(*low, *high, Distribution::Zipfian { exp })
                 }
                 _ => Err(format!(
-                    "the third argument must be in 0 to {ZIPFIAN_EXP_MAX}"
+                    "the third argument must be between 0 and {ZIPFIAN_EXP_MAX}"
                 )),
             },
             ("double", _, [low, high]) => match (number(low), number(high)) {
