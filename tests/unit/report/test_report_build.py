@@ -111,9 +111,7 @@ def test_a_run_half_done_reports_what_is_there(tmp_path: Path) -> None:
     report = small(tmp_path, runs=10)
     assert report.progress.state == "unfinished"
     assert (report.progress.measured, report.progress.planned) == (10, 32)
-    assert report.answer.sentence.startswith(
-        "Nothing is decided before the run is finished; so far (10 of 32 runs) "
-    )
+    assert "so far (10 of 32 runs)" in report.answer.sentence
     assert all(one.change.n >= 1 for one in report.comparisons)
     assert not any(notice.code == "repeats-lost" for notice in report.warnings)
 
@@ -193,7 +191,8 @@ def test_errors_of_queries_are_counted_by_code(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=deadlock)
     (notice,) = report.warnings
-    assert notice.message == "96 queries failed with error 1213 (40001): Deadlock found"
+    for fact in ("96 queries", "1213 (40001)", "Deadlock found"):
+        assert fact in notice.message
     assert all(cell.figures["error_share"].mean > 0 for cell in report.cells)
 
 
@@ -237,11 +236,8 @@ kind = "random_points"
     assert "names no baseline" in report.answer.basis[0]
     assert report.layout.levels == ("10", "100")
     assert report.layout.columns == ("1", "8")
-    assert {chart.kind for chart in all_charts(report)} == {
-        "Throughput",
-        "Response time",
-        "Throughput: multiples of the figure at 1 connection",
-    }
+    times, speed, multiples = sorted({chart.kind for chart in all_charts(report)})
+    assert (times, speed) == ("Response time", "Throughput") and "multiples" in multiples
 
 
 def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
