@@ -157,9 +157,8 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
     experiment = study(sets=(*SMALL, "compare.repeats=4"))
     why = {"way": {"by": "runs", "why": "a script asks one server at a time"}}
     basis = report_of(write_run(tmp_path / "run", experiment, facts=why)).answer.basis
-    assert basis[0].startswith("Compared 4 times: each time one run of every level in each of 6")
-    assert basis[1].startswith("In separate runs")
-    assert "a script asks one server at a time" in basis[1]
+    assert "4 times" in basis[0] and "each of 6 cells" in basis[0]
+    assert "separate runs" in basis[1] and "a script asks one server at a time" in basis[1]
 
 
 def test_work_that_has_an_end_is_told_in_turns(tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
             return " ".join(build(folder).answer.basis)
 
     found = re.search(
-        r"Adjusted for steal: a cell scatters by ([\d.]+) % from repeat to repeat, not ([\d.]+) %",
+        r"Adjusted for steal: [a-z ]+([\d.]+) % [a-z ,]+([\d.]+) %",
         basis("allowed", 'compare.adjust=["steal"]'),
     )
     assert found is not None
