@@ -173,26 +173,20 @@ def test_programs_are_told_the_metric(tmp_path: Path) -> None:
     assert rows[1]["verdict"] == "slower"
 
 
-def test_a_metric_that_no_run_has_is_refused_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "metric", "hint"),
+    [
+        ("show", "statement.deer.qps", '"statement.dear.qps"'),
+        ("report", "seconds", "load.events"),
+        ("show", "respons_us_p99", '"response_us_p99"'),
+        ("export --format csv", "tps", '"events_per_s"'),
+    ],
+)
+def test_a_metric_that_no_run_has_is_refused_with_the_one_that_was_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, metric: str, hint: str
 ) -> None:
-    path = run_of(tmp_path)
-    assert main(["show", str(path), "--metric", "statement.deer.qps"]) == 2
-    error = capsys.readouterr().err
-    assert "no statement.deer.qps was recorded" in error
-    assert 'Did you mean "statement.dear.qps"?' in error
-    assert main(["report", str(path), "--metric", "seconds"]) == 2
-    assert "load.events" in capsys.readouterr().err
-
-
-def test_a_mistyped_metric_is_refused_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = run_of(tmp_path)
-    assert main(["show", str(path), "--metric", "respons_us_p99"]) == 2
-    assert 'Did you mean "response_us_p99"?' in capsys.readouterr().err
-    assert main(["export", str(path), "--format", "csv", "--metric", "tps"]) == 2
-    assert 'Did you mean "events_per_s"?' in capsys.readouterr().err
+    assert main([*command.split(), "--metric", metric, str(run_of(tmp_path))]) == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_a_metric_of_another_version_is_refused_on_the_command_line(
