@@ -109,13 +109,15 @@ def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
     assert report.panels[0].title == "100 points"
 
 
-def test_the_largest_cell_is_named_only_if_its_lead_is_certain(tmp_path: Path) -> None:
-    alike = with_gains(tmp_path / "alike", by_load(1.3, 1.3, 1.3)).answer
-    assert not any(text.startswith("Largest gain ") for text in alike.basis)
-    apart = with_gains(tmp_path / "apart", lambda _, p, c: 1.6 if (p, c) == (10, 8) else 1.2).answer
-    assert any(
-        text.startswith("Largest gain at 8 connections with 10 points: ") for text in apart.basis
-    )
+@pytest.mark.parametrize(
+    ("lead", "others", "named"), [(1.3, 1.3, False), (1.6, 1.2, True), (0.9, 0.7, False)]
+)
+def test_the_largest_gain_is_named_only_if_it_is_one_and_its_lead_is_certain(
+    tmp_path: Path, lead: float, others: float, named: bool
+) -> None:
+    report = with_gains(tmp_path, lambda _, p, c: lead if (p, c) == (10, 8) else others)
+    largest = [one for one in report.answer.basis if one.startswith("Largest gain ")]
+    assert ["8 connections with 10 points: " in one for one in largest] == [True] * named
 
 
 def test_before_the_end_there_are_intervals_and_no_verdicts(tmp_path: Path) -> None:
