@@ -47,32 +47,20 @@ def numbers_out(text: str) -> str:
     return re.sub(r"\d+(\.\d+)? % \(±\d+(\.\d+)?\)", "N", text)
 
 
-def test_the_study_has_its_sentence(study_report: Report) -> None:
-    answer = study_report.answer
-    assert answer.sentence == (
-        "From 4 connections on, splitting the key cache into 32 segments makes this server 97 % "
-        "(±3) faster; at 1 connection, 13 % (±1) slower."
-    )
-    assert answer.others == (
-        "That also saves CPU: 25 % (±2) less server CPU per query.",
-        "Next: a machine with more CPUs; all 2 of this one were busy at 8 connections with 100 "
-        "points.",
-    )
-    assert answer.basis[-1].startswith(
-        "Largest gain at 8 connections with 100 points: 155 % (±4) faster"
-    )
-
-
 def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_report: Report) -> None:
     basis = " ".join(study_report.answer.basis)
-    assert "Compared 8 times with freshly started servers: each time 16 slices of 0.1 s" in basis
-    assert "of every level in each of 21 cells." in basis
-    assert "In slices: all levels were measured in turn" in basis
-    both = "levels, columns, rows, cells and pairs of levels"
-    assert f"All 85 intervals of this metric ({both}) hold together" in basis
-    assert " % of the noise is between " in basis and "between server starts" in basis
-    assert "Finished: all planned runs are done." in basis
-    assert "four times the repeats halve that" in basis
+    for claim in (
+        "8 times with freshly started servers: each time 16 slices of 0.1 s",
+        "each of 21 cells",
+        "all levels were measured in turn",
+        "All 85 intervals",
+        "cells and pairs of levels",
+        "between server starts",
+        "Finished: ",
+        "four times the repeats",
+        "8 connections with 100 points: 155 % (±4)",
+    ):
+        assert claim in basis
 
 
 def by_table(ten: float, hundred: float) -> Gain:
@@ -84,28 +72,30 @@ def but_one_cell(_segments: int, points: int, connections: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("gain", "server_sd", "sentence", "last"),
+    ("gain", "server_sd", "whole", "sentence", "last"),
     [
-        (by_load(1.2, 1.3, 1.4), 0.01, "From 1 to 64 connections, .* N faster", ""),
-        (by_load(1.0, 1.3, 1.4), 0.02, ".* faster; at 1 connection it is not certain", "more time"),
-        (by_load(0.8, 0.8, 0.8), 0.01, "From 1 to 64 connections, .* N slower", "do without"),
-        (
-            by_table(1.25, 0.8),
-            0.01,
-            "From 1 to 64 connections with 10 points, .* N faster; "
-            "from 1 to 64 connections with 100 points, N slower",
-            "",
-        ),
-        (but_one_cell, 0.01, ".* faster; but in 1 of 6 cells it is slower", ""),
-        (by_load(1.001, 1.0, 1.0), 0.002, ".* makes no difference .* ±2 %", "try something else"),
+        (by_load(1.2, 1.3, 1.4), 0.01, "better", "From 1 to 64 .* N faster", ""),
+        (by_load(1.0, 1.3, 1.4), 0.02, "better", ".* faster; at 1 .* not certain", "more time"),
+        # The whole is a mean over a column at which nothing changes.
+        (by_load(1.0, 1.3, 1.4), 0.002, "better", "From 8 .* faster; at 1 .* no difference .*", ""),
+        (by_load(1 / 1.44, 1.2, 1.2), 0.01, "inconclusive", "From 8 .* faster; at 1 .* slower", ""),
+        (by_load(1.04, 1.04, 1.04), 0.03, "better", "On average from 1 to 64 .* N faster", ""),
+        (by_load(0.8, 0.8, 0.8), 0.01, "worse", "From 1 to 64 .* N slower", "do without"),
+        (by_table(1.25, 0.8), 0.01, "inconclusive", ".* 10 .* faster; .* 100 points, N slower", ""),
+        (but_one_cell, 0.01, "better", ".* faster; but in 1 of 6 cells it is slower", ""),
+        (by_load(1.001, 1.0, 1.0), 0.002, "equivalent", ".* no difference .* ±2 %", "try some"),
     ],
 )
 def test_the_sentence_says_where_it_is_certain_and_the_last_what_to_do(
-    tmp_path: Path, gain: Gain, server_sd: float, sentence: str, last: str
+    tmp_path: Path, gain: Gain, server_sd: float, whole: str, sentence: str, last: str
 ) -> None:
-    answer = with_gains(tmp_path, gain, server_sd=server_sd).answer
+    report = with_gains(tmp_path, gain, server_sd=server_sd)
+    answer, compared = report.answer, report.compared[0]
     assert re.fullmatch(rf"{sentence}\.", numbers_out(answer.sentence)), answer.sentence
     assert answer.others[-1].startswith(f"Next: {last}")
+    assert [one.tone for one in compared.wholes] == [whole]
+    no_column = whole == "better" and all(one.tone != "better" for one in compared.columns)
+    assert ("On average" in answer.sentence) == no_column
 
 
 def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
@@ -115,81 +105,27 @@ def test_what_never_varies_is_not_named_in_the_sentence(tmp_path: Path) -> None:
     )
     path = write_run(tmp_path / "run", replace(experiment, factors=factors))
     report = report_of(path)
-    assert numbers_out(report.answer.sentence) == (
-        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
-        "faster; at 1 connection, N slower."
-    )
-    assert not any("points" in text for text in report.answer.others)
+    assert not any("points" in text for text in (report.answer.sentence, *report.answer.others))
     assert report.panels[0].title == "100 points"
 
 
-def test_the_widest_range_that_is_certain_leads(tmp_path: Path) -> None:
-    """The whole is certain too, and is a mean over a column at which nothing changes."""
-    report = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.002)
-    assert [one.tone for one in report.compared[0].wholes] == ["better"]
-    assert numbers_out(report.answer.sentence) == (
-        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
-        "faster; at 1 connection, no difference beyond ±2 %."
-    )
-
-
-def test_a_whole_of_which_no_column_is_certain_is_told_as_a_mean(tmp_path: Path) -> None:
-    report = with_gains(tmp_path, by_load(1.04, 1.04, 1.04), server_sd=0.03)
-    assert not any(
-        one.tone == "better"
-        for one in report.compared[0].columns
-        if one.change.place.first_column == one.change.place.last_column
-    )
-    assert numbers_out(report.answer.sentence) == (
-        "On average from 1 to 64 connections, splitting the key cache into 32 segments makes this "
-        "server N faster."
-    )
-
-
-def test_an_effect_that_crosses_is_told_although_its_mean_is_nil(tmp_path: Path) -> None:
-    report = with_gains(tmp_path, by_load(1 / 1.44, 1.2, 1.2))
-    (whole,) = report.compared[0].wholes
-    assert whole.tone in ("equivalent", "inconclusive")
-    assert numbers_out(report.answer.sentence) == (
-        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
-        "faster; at 1 connection, N slower."
-    )
-
-
-def test_the_largest_cell_is_named_only_if_its_lead_is_certain(tmp_path: Path) -> None:
-    alike = with_gains(tmp_path / "alike", by_load(1.3, 1.3, 1.3)).answer
-    assert not any(text.startswith("Largest gain ") for text in alike.basis)
-    apart = with_gains(tmp_path / "apart", lambda _, p, c: 1.6 if (p, c) == (10, 8) else 1.2).answer
-    assert any(
-        text.startswith("Largest gain at 8 connections with 10 points: ") for text in apart.basis
-    )
-
-
-def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
-    report = with_gains(tmp_path, by_load(1.0, 1.0, 1.0), server_sd=0.06)
-    assert {one.tone for one in report.compared[0].findings} == {"inconclusive"}
-    answer = report.answer
-    assert re.fullmatch(
-        r"Whether splitting the key cache into 32 segments changes the throughput is not certain: "
-        r"[+-]\S+ ±\S+ % from 1 to 64 connections\.",
-        answer.sentence,
-    )
-    beside, more = answer.others
-    assert beside.startswith("Also certain: ")
-    assert re.fullmatch(
-        r"Next: more time; about \d+ more repeats? \(\d.*\) would narrow that to ±2 %\.", more
-    )
+@pytest.mark.parametrize(
+    ("lead", "others", "named"), [(1.3, 1.3, False), (1.6, 1.2, True), (0.9, 0.7, False)]
+)
+def test_the_largest_gain_is_named_only_if_it_is_one_and_its_lead_is_certain(
+    tmp_path: Path, lead: float, others: float, named: bool
+) -> None:
+    report = with_gains(tmp_path, lambda _, p, c: lead if (p, c) == (10, 8) else others)
+    largest = [one for one in report.answer.basis if one.startswith("Largest gain ")]
+    assert ["8 connections with 10 points: " in one for one in largest] == [True] * named
 
 
 def test_before_the_end_there_are_intervals_and_no_verdicts(tmp_path: Path) -> None:
     report = with_gains(tmp_path, by_load(1.5, 1.5, 1.5), blocks=20)
     assert report.progress.state == "unfinished"
     assert {(one.word, one.tone) for one in report.compared[0].findings} == {("", "open")}
-    assert report.answer.sentence.startswith(
-        "Nothing is decided before the run is finished; so far (40 of 96 runs) splitting the key "
-        "cache into 32 segments changes the throughput by +"
-    )
-    assert any("there are no verdicts before" in text for text in report.answer.basis)
+    assert "so far (40 of 96 runs)" in report.answer.sentence
+    assert any("no verdicts" in text for text in report.answer.basis)
     assert report.shown("bounds") is None
 
 
@@ -223,24 +159,20 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
     experiment = study(sets=(*SMALL, "compare.repeats=4"))
     why = {"way": {"by": "runs", "why": "a script asks one server at a time"}}
     basis = report_of(write_run(tmp_path / "run", experiment, facts=why)).answer.basis
-    assert basis[0].startswith("Compared 4 times: each time one run of every level in each of 6")
-    assert basis[1].startswith("In separate runs")
-    assert "a script asks one server at a time" in basis[1]
+    assert "4 times" in basis[0] and "each of 6 cells" in basis[0]
+    assert "separate runs" in basis[1] and "a script asks one server at a time" in basis[1]
 
 
 def test_work_that_has_an_end_is_told_in_turns(tmp_path: Path) -> None:
     whole = experiment(tmp_path, ENGINES)
     basis = report_of(write_slices(tmp_path / "run", whole, change=as_closed)).answer.basis
-    assert basis[0] == (
-        "Compared 5 times with freshly started servers: each time 16 turns of all of the work of "
-        "every level in each of 2 cells."
-    )
+    assert "5 times" in basis[0] and "16 turns of all of the work" in basis[0]
 
 
 @pytest.mark.parametrize(
     ("servers", "which"),
     [
-        (1, "on one server that was switched between them while it was idle"),
+        (1, "on one server that was switched"),
         (2, "each on the server that it names"),
     ],
 )
@@ -249,8 +181,8 @@ def test_servers_that_are_not_ours_are_told_to_be_never_restarted(
 ) -> None:
     design = {**DESIGN, "servers": servers, "own": False}
     basis = with_gains(tmp_path, by_load(1.5, 1.5, 1.5), design=design).answer.basis
-    assert basis[0].startswith("Compared 8 times: each time 16 slices of 0.1 s of every level")
-    assert f"in turn, {which}, with the same queries. The servers were not restarted" in basis[1]
+    assert "freshly started" not in basis[0]
+    assert which in basis[1] and "not restarted" in basis[1]
 
 
 def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
@@ -270,7 +202,7 @@ def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
             return " ".join(build(folder).answer.basis)
 
     found = re.search(
-        r"Adjusted for steal: a cell scatters by ([\d.]+) % from repeat to repeat, not ([\d.]+) %",
+        r"Adjusted for steal: [a-z ]+([\d.]+) % [a-z ,]+([\d.]+) %",
         basis("allowed", 'compare.adjust=["steal"]'),
     )
     assert found is not None
@@ -284,7 +216,7 @@ def test_levels_that_differ_are_told_apart_in_a_table(tmp_path: Path) -> None:
         return 1.2 if segments == 32 else 1.5
 
     report = with_gains(tmp_path, gain, f"{SEGMENTS}=[0, 32, 64]")
-    assert "splitting the key cache into 64 segments makes this server" in report.answer.sentence
+    assert "into 64 segments" in report.answer.sentence
     (pairs,) = [one for one in report.overall[0] if one.caption == "The other levels over 64"]
     (row,) = pairs.rows
     label, gain_of_it = row

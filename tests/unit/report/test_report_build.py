@@ -111,9 +111,7 @@ def test_a_run_half_done_reports_what_is_there(tmp_path: Path) -> None:
     report = small(tmp_path, runs=10)
     assert report.progress.state == "unfinished"
     assert (report.progress.measured, report.progress.planned) == (10, 32)
-    assert report.answer.sentence.startswith(
-        "Nothing is decided before the run is finished; so far (10 of 32 runs) "
-    )
+    assert "so far (10 of 32 runs)" in report.answer.sentence
     assert all(one.change.n >= 1 for one in report.comparisons)
     assert not any(notice.code == "repeats-lost" for notice in report.warnings)
 
@@ -193,7 +191,8 @@ def test_errors_of_queries_are_counted_by_code(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=deadlock)
     (notice,) = report.warnings
-    assert notice.message == "failed queries: 96, with error 1213 (40001): Deadlock found"
+    for fact in ("queries: 96", "1213 (40001)", "Deadlock found"):
+        assert fact in notice.message
     assert all(cell.figures["error_share"].mean > 0 for cell in report.cells)
 
 
@@ -237,11 +236,8 @@ kind = "random_points"
     assert "names no baseline" in report.answer.basis[0]
     assert report.layout.levels == ("10", "100")
     assert report.layout.columns == ("1", "8")
-    assert {chart.kind for chart in all_charts(report)} == {
-        "Throughput",
-        "Response time",
-        "Throughput: multiples of the figure at 1 connection",
-    }
+    times, speed, multiples = sorted({chart.kind for chart in all_charts(report)})
+    assert (times, speed) == ("Response time", "Throughput") and "multiples" in multiples
 
 
 def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
@@ -265,9 +261,9 @@ def test_a_warning_of_the_only_cell_names_no_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "begin"),
     [
-        ("", "measures one cell for 5 s after 1 s of warm-up; every"),
-        ("events = 500", "measures one cell until 500 events are done, at most for 5 s, after"),
-        ("events_each = 9", "until 9 events of each connection are done, at most for 5 s, after"),
+        ("", "for 5 s after 1 s of warm-up"),
+        ("events = 500", "until 500 events are done, at most for 5 s"),
+        ("events_each = 9", "until 9 events of each connection"),
     ],
 )
 def test_the_method_says_how_long_a_run_is(tmp_path: Path, load: str, begin: str) -> None:
@@ -285,10 +281,7 @@ def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "two.toml"))))
     (one,) = report.comparisons
     assert one.word == "faster"
-    assert re.fullmatch(
-        r"key_cache_segments = 32 makes this server 46 % \(±\S+\) faster than 0\.",
-        report.answer.sentence,
-    )
+    assert re.search(r"46 % \(±\S+\) faster than 0", report.answer.sentence)
     assert report.overall == ((),)
 
 

@@ -74,12 +74,7 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
     text = " ".join(study_report.found("bounds"))
-    assert (
-        "used 1.9" in text
-        and "gain is most certain" in text
-        and "2 CPUs" in text
-        and "limits the gain" in text
-    )
+    assert "used 1.9" in text and "2 CPUs" in text and "limits the gain" in text
 
 
 def busy_in(seconds: Callable[[int], float]) -> Callable[[RunRecord], RunRecord]:
@@ -99,11 +94,11 @@ def busy_in(seconds: Callable[[int], float]) -> Callable[[RunRecord], RunRecord]
 @pytest.mark.parametrize(
     ("cpus", "verdict"),
     [
-        ((1.99, 1.97), "limits the gain. More CPUs may show more."),
-        ((1.5, 1.6), "so CPU time alone did not limit the gain."),
+        ((1.99, 1.97), "More CPUs may show more"),
+        ((1.5, 1.6), "did not limit"),
         # A mean below a full machine, and one above, whose intervals hold both.
-        ((1.99, 1.7), "does not decide whether CPU time limits the gain."),
-        ((2.0, 1.82), "does not decide whether CPU time limits the gain."),
+        ((1.99, 1.7), "does not decide"),
+        ((2.0, 1.82), "does not decide"),
     ],
 )
 def test_what_bounds_it_is_told_by_the_interval_and_not_by_the_mean(
@@ -126,7 +121,7 @@ def test_cpus_that_share_a_core_are_told(
     with RunFolder.open(write_slices(tmp_path / "run", study("quick"), facts=facts)) as folder:
         text = " ".join(build(folder).found("bounds") or ())
     assert "limits the gain" in text
-    assert ("Its 2 CPUs together do 1.3 times the work" in text) == shared
+    assert ("together do 1.3 times" in text) == shared
 
 
 def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
@@ -180,18 +175,16 @@ def test_a_model_server_says_what_its_locks_did(tmp_path: Path) -> None:
     cause = report.cause
     assert cause is not None
     text = " ".join(cause.more)
-    assert "30.0 % ±0.0 with off and 5.0 % ±0.0 with 32" in text
+    assert "30.0 % ±0.0 with off" in text and "5.0 % ±0.0 with 32" in text
     assert "80.0 ±0 ns and 80.0 ±0 ns" in text
 
 
 def test_locks_have_a_section_of_their_own(tmp_path: Path) -> None:
     sections = study_with(tmp_path, of_model).sections
     (section,) = [one for one in sections if one.lead.startswith("Visits waited")]
-    assert section.lead.startswith(
-        "Visits waited most often with 1 connection, key_cache_segments = 0, 10 points: "
-        "30.0 % ±0.0 of them."
-    )
-    assert "Visits waited least often with" in section.lead
+    most, _, least = section.lead.partition("Visits waited least often with")
+    assert "segments = 0," in most and "30.0 % ±0.0 of them" in most
+    assert "segments = 32," in least
     hottest = section.lead.partition("The most visited segment is number 1: ")[2]
     assert re.findall(r"\S+ (?:% )?±\S+", hottest) == ["40.0 % ±0.0", "5.0 % ±0.0", "80.0 ±0"]
     of_cells, of_segments = section.tables

@@ -55,11 +55,9 @@ def test_the_worst_come_first_and_each_only_where_it_touches(tmp_path: Path) -> 
     ]
     text = as_text(report, full=True)
     assert "that doctor reported" in text
-    assert "severe zone-reclaim: evidence of zone-reclaim" in text
-    assert "warning damon-pageout: evidence of damon-pageout (ignored: it is the owner's)" in text
-    assert "read-ahead" not in text
-    page = html.render(report, {})
-    assert "severe zone-reclaim: evidence of zone-reclaim" in page
+    assert "(ignored: it is the owner's)" in text and "read-ahead" not in text
+    for shown in (text, html.render(report, {})):
+        assert "severe zone-reclaim: evidence" in shown
     (first, *_) = json.loads(json.dumps(as_json(report)))["host"]
     assert first["check"] == "zone-reclaim"
     assert first["metrics"] == ["qps"]
@@ -72,7 +70,7 @@ def test_a_finding_of_latency_stands_by_response_times_alone(tmp_path: Path) -> 
     notes = {note.check: note.metrics for note in report.host_notes}
     assert notes["timer"] == ("response_us_p99",)
     assert notes["governor"] == ("qps", "response_us_p99", "server_cpu_us_per_query")
-    assert "evidence of timer (affects response_us_p99)" in as_text(report, full=True)
+    assert "timer (affects response_us_p99)" in as_text(report, full=True)
 
 
 @pytest.mark.parametrize("found", [[], None])

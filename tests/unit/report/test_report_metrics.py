@@ -56,9 +56,7 @@ def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) ->
     report = report_of(path)
     assert [one.metric.name for one in report.compared] == list(THREE)
     assert report.comparisons == report.compared[0].comparisons
-    assert report.answer.sentence.startswith(
-        "At 8 connections, splitting the key cache into 32 segments makes the p99 response time "
-    )
+    assert report.answer.sentence.startswith("At 8 connections, ")
     assert "shorter; at 1 connection, " in report.answer.sentence
     assert report.wholes is not None
     titles = [one.metric.title for one in report.compared]
@@ -103,7 +101,7 @@ def test_what_is_asked_afterwards_has_intervals_and_no_verdict(tmp_path: Path) -
     assert "faster" in {one.word for one in planned.findings}
     answer = report_of(path, "server_cpu_us_per_query").answer
     assert "changes the server CPU per query by" in answer.sentence
-    assert any("did not name this metric before it was run" in one for one in answer.basis)
+    assert any("no verdicts" in one for one in answer.basis)
 
 
 def test_a_statement_can_be_compared(tmp_path: Path) -> None:
@@ -174,26 +172,20 @@ def test_programs_are_told_the_metric(tmp_path: Path) -> None:
     assert rows[1]["verdict"] == "slower"
 
 
-def test_a_metric_that_no_run_has_is_refused_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "metric", "hint"),
+    [
+        ("show", "statement.deer.qps", '"statement.dear.qps"'),
+        ("report", "seconds", "load.events"),
+        ("show", "respons_us_p99", '"response_us_p99"'),
+        ("export --format csv", "tps", '"events_per_s"'),
+    ],
+)
+def test_a_metric_that_no_run_has_is_refused_with_the_one_that_was_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, metric: str, hint: str
 ) -> None:
-    path = run_of(tmp_path)
-    assert main(["show", str(path), "--metric", "statement.deer.qps"]) == 2
-    error = capsys.readouterr().err
-    assert "no statement.deer.qps was recorded" in error
-    assert 'Did you mean "statement.dear.qps"?' in error
-    assert main(["report", str(path), "--metric", "seconds"]) == 2
-    assert "load.events" in capsys.readouterr().err
-
-
-def test_a_mistyped_metric_is_refused_on_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = run_of(tmp_path)
-    assert main(["show", str(path), "--metric", "respons_us_p99"]) == 2
-    assert 'Did you mean "response_us_p99"?' in capsys.readouterr().err
-    assert main(["export", str(path), "--format", "csv", "--metric", "tps"]) == 2
-    assert 'Did you mean "events_per_s"?' in capsys.readouterr().err
+    assert main([*command.split(), "--metric", metric, str(run_of(tmp_path))]) == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_a_metric_of_another_version_is_refused_on_the_command_line(
@@ -203,14 +195,13 @@ def test_a_metric_of_another_version_is_refused_on_the_command_line(
     compare = replace(experiment.compare, metric=("qps_of_old",))
     path = write_run(tmp_path / "run", replace(experiment, compare=compare))
     assert main(["show", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert "compares qps_of_old, which this version of contend does not know" in err
+    assert "compares qps_of_old" in capsys.readouterr().err
     assert main(["show", str(path), "--metric", "qps"]) == 0
 
 
 def test_what_the_experiment_names_and_no_run_has_costs_only_the_answer(tmp_path: Path) -> None:
     report = report_of(run_of(tmp_path, "compare.metric=statement.none.qps"))
-    assert report.answer.sentence == "Nothing to compare: no statement.none.qps was recorded."
+    assert "no statement.none.qps" in report.answer.sentence
     assert report.comparisons == () and len(report.cells) == 4
     (notice,) = [one for one in report.warnings if one.code == "metric-missing"]
     assert notice.runs == 24

@@ -57,7 +57,7 @@ def fail(*_: object, **__: object) -> Any:
 def require_missing(report: Report, whole: Report, title: str) -> None:
     (missing,) = report.missing
     assert missing.title == title and whole.missing == ()
-    assert "(IndexError: list index out of range; test_report_parts.py, line " in missing.lead
+    assert "IndexError" in missing.lead and "test_report_parts.py, line " in missing.lead
     assert report.comparisons == whole.comparisons and report.cells == whole.cells
     for text in (in_full(report), html.render(report, {})):
         assert title in text and "because of an error in contend" in text
@@ -115,7 +115,7 @@ def test_an_error_with_a_message_is_reported_by_it(
 
     monkeypatch.setattr("contend.sections.why.why_section", refuse)
     (missing,) = built(run).missing
-    assert missing.lead == "This part is missing: run/why/results.sqlite is damaged."
+    assert missing.lead.endswith(": run/why/results.sqlite is damaged.")
 
 
 def test_a_made_up_section_is_shown_everywhere(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_part_that_cannot_be_written_leaves_the_others(whole: Report) -> None:
     report = replace(whole, made=made)
     assert "This part is missing" not in in_full(whole)
     for text in (in_full(report), html.render(report, {})):
-        assert "This part is missing because of an error in contend" in text
+        assert "because of an error in contend" in text
         assert shown.title in text and "Warnings and failures" in text
     console = Console(file=io.StringIO())
     assert [terminal.render(one, console, full=True) for one in (whole, report)] == [True, False]

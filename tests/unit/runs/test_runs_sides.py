@@ -91,7 +91,7 @@ def test_a_reversed_order_and_the_differences_are_reported(
     assert main(["compare", "old", "new", "--html", "page.html"]) == 0
     output = capsys.readouterr().out
     assert "host cpu.model: Example CPU | Other CPU" in output
-    assert "The order of new and old reverses between 8 connections" in output
+    assert "The order of new and old reverses" in output
     assert "their hosts and hours" in output
     page = Path("page.html").read_text()
     assert "Other CPU" in page
@@ -125,9 +125,8 @@ def test_runs_of_different_experiments_are_compared_with_a_notice(
     write_slices(Path("new"), other, gain=lambda *_: 1.1, seed=3)
     _, found = compared(capsys, "old", "new")
     assert len(found["sides"][0]["cells"]) == 1
-    assert found["not_compared"] == [
-        "Only the common cells of these experiments are compared: segmented-key-cache, another"
-    ]
+    (different,) = found["not_compared"]
+    assert "common cells" in different and "-key-cache, another" in different
 
 
 def test_cells_that_a_side_lacks_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,7 +173,7 @@ def look_at(address: str) -> None:
         browser.visit(address)
         assert browser.run("return location.search") == ""
         browser.run("words.value = 'run-03'; words.dispatchEvent(new Event('input')); return true")
-        assert browser.run("return rows.filter((row) => !row.hidden).length") == 1
+        browser.wait_for("return rows.filter((row) => !row.hidden).length === 1")
         browser.run("words.value = ''; words.dispatchEvent(new Event('input')); return true")
         assert browser.run("return go.disabled")
         browser.run(

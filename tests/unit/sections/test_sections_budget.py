@@ -15,6 +15,8 @@ from contend.sections.budget_parts import Budget
 from contend.sections.looks import groups_of
 from contend.store import LookRecord
 
+NOBODY = {"reads": 0, "running": 0, "idle": 0, "blocked": {}, "futexes": []}
+
 
 def means(found: Budget) -> dict[str, float]:
     return {name: part.mean for name, part in found.parts.items()}
@@ -34,16 +36,20 @@ def test_parts_sum_to_the_response_time() -> None:
     assert found.unknown == ()
 
 
-def test_what_no_counter_has_is_the_remainder_and_in_no_part() -> None:
-    parts = means(budget_of(record(rounds(run_us=300_000.0))))
-    assert parts[budget.REMAINDER] == pytest.approx(200)
-    assert parts["blocked: futex"] == pytest.approx(500)
-
-
-def test_stolen_time_is_a_part_of_its_own() -> None:
-    parts = means(budget_of(record(rounds(run_us=400_000.0, host_stolen_us=100_000.0))))
-    assert parts[budget.STOLEN] == pytest.approx(40)
-    assert parts[budget.REMAINDER] == pytest.approx(60)
+@pytest.mark.parametrize(
+    ("changes", "part", "us", "remainder"),
+    [
+        # What no counter has is in no part.
+        ({"run_us": 300_000.0}, "blocked: futex", 500, 200),
+        ({"run_us": 400_000.0, "host_stolen_us": 100_000.0}, budget.STOLEN, 40, 60),
+    ],
+)
+def test_what_is_in_no_part_is_the_remainder(
+    changes: dict[str, float], part: str, us: float, remainder: float
+) -> None:
+    parts = means(budget_of(record(rounds(**changes))))
+    assert parts[budget.REMAINDER] == pytest.approx(remainder)
+    assert parts[part] == pytest.approx(us)
 
 
 def test_an_open_loop_waits_to_be_sent() -> None:
@@ -82,8 +88,7 @@ def test_a_round_whose_looks_met_nobody_is_left_out() -> None:
     """As of a host that gave the looking thread no CPU in one of them."""
     whole = rounds()
     first, *others = [one for one in whole if one.get("look")]
-    nobody = {**first["look"], "reads": 0, "running": 0, "idle": 0, "blocked": {}, "futexes": []}
-    unmet = [{**one, "look": nobody} if one is first else one for one in whole]
+    unmet = [{**one, "look": {**one["look"], **NOBODY}} if one is first else one for one in whole]
     found = budget_of(record(unmet))
     assert means(found) == pytest.approx(means(budget_of(record(whole))))
     assert found.reads == sum(one["look"]["reads"] for one in others)
@@ -119,14 +124,6 @@ def test_if_most_rounds_lack_threads_a_connection_has_none_of_its_own() -> None:
     assert "outside the server" in unknown
 
 
-def test_looks_that_met_nobody_at_all_are_said() -> None:
-    nobody = rounds(reads=0, running=0, idle=0, blocked={}, futexes=[])
-    found = budget_of(record(nobody))
-    assert budget.FOR_CPU in found.parts and budget.WIRE not in found.parts
-    (unknown,) = found.unknown
-    assert "no thread was sampled" in unknown
-
-
 def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     refused = rounds(refused="syscall: Permission denied", reads=0, running=0, blocked={})
     found = budget_of(record(refused))
@@ -139,22 +136,22 @@ def test_threads_that_may_not_be_seen_leave_what_the_scheduler_counts() -> None:
     assert means(budget_of(record(unseen))) == means(found)
     assert budget.FOR_CPU in found.parts
     assert budget.WIRE not in found.parts and budget.REMAINDER not in found.parts
-    assert found.unknown == ("where threads wait: syscall: Permission denied",)
+    (unknown,) = found.unknown
+    assert unknown.endswith(": syscall: Permission denied")
 
 
 def test_a_process_that_is_hidden_leaves_the_client_alone() -> None:
     """As with hidepid=2, for another user than the server's."""
+    refused = "/proc/PID/task: No such file or directory"
     hidden = rounds(
-        **{"refused": "/proc/PID/task: No such file or directory", "scheduled": False},
-        **{"threads": 0, "reads": 0, "running": 0, "idle": 0, "blocked": {}, "futexes": []},
+        **{**NOBODY, "refused": refused, "scheduled": False, "threads": 0},
         **{"run_us": 0.0, "wait_us": 0.0, "user_us": None, "system_us": None},
     )
     found = budget_of(record(hidden))
     assert set(found.parts) <= {budget.CLIENT, budget.STOLEN}
     assert found.response_us.mean == 2000 and found.hot_lock is None
     waits, counted = found.unknown
-    assert waits == "where threads wait: /proc/PID/task: No such file or directory"
-    assert "schedstat" in counted
+    assert refused in waits and "schedstat" in counted
 
 
 def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
@@ -164,16 +161,20 @@ def test_a_server_elsewhere_has_a_budget_without_its_inside() -> None:
     assert "does not run on this host" in found.unknown[0]
 
 
-def test_a_pool_of_threads_has_no_outside() -> None:
-    found = budget_of(record(rounds(), connections=64))
-    assert budget.WIRE not in found.parts
-    assert "one thread per connection" in found.unknown[0]
-
-
-def test_a_kernel_without_schedstat_is_told() -> None:
-    found = budget_of(record(rounds(scheduled=False, run_us=0.0)))
-    assert budget.FOR_CPU not in found.parts
-    assert any("schedstat" in part for part in found.unknown)
+@pytest.mark.parametrize(
+    ("changes", "connections", "part", "known", "reason"),
+    [
+        (NOBODY, 2, budget.WIRE, budget.FOR_CPU, "no thread was sampled"),
+        ({}, 64, budget.WIRE, budget.FOR_CPU, "one thread per connection"),
+        ({"scheduled": False, "run_us": 0.0}, 2, budget.FOR_CPU, budget.WIRE, "schedstat"),
+    ],
+)
+def test_a_part_that_cannot_be_known_is_named_with_its_reason(
+    changes: dict[str, Any], connections: int, part: str, known: str, reason: str
+) -> None:
+    found = budget_of(record(rounds(**changes), connections=connections))
+    assert part not in found.parts and known in found.parts
+    assert any(reason in unknown for unknown in found.unknown)
 
 
 def test_rounds_without_the_look_say_what_it_did() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,8 +127,7 @@ class TestAllowedFor:
         width = [math.log(one.change.high / one.change.low) for one in (before, after)]
         assert width[1] < width[0] / 4
         basis = " ".join(allowed.answer.basis)
-        assert re.search(r"Adjusted for distance: a cell scatters by", basis)
-        assert "the changes are those of the usual state of the host" in basis
+        assert "Adjusted for distance" in basis and "usual state of the host" in basis
 
     def test_what_is_not_known_is_not_taken_for_0(self, tmp_path: Path) -> None:
         def half_known(record: RunRecord) -> RunRecord:
@@ -142,16 +140,15 @@ class TestAllowedFor:
         plain = report_of(tmp_path / "plain", change=half_known)
         adjusted = report_of(tmp_path / "asked", 'compare.adjust=["distance"]', change=half_known)
         assert adjusted.compared[0].comparisons == plain.compared[0].comparisons
-        reason = "Not adjusted for distance: it is not known in 4 of 8 comparisons."
-        assert reason in adjusted.answer.basis
+        (reason,) = [one for one in adjusted.answer.basis if "Not adjusted for distance" in one]
+        assert "4 of 8" in reason
 
     def test_what_never_varied_adjusts_nothing_and_is_told(self, tmp_path: Path) -> None:
         def quiet(record: RunRecord) -> RunRecord:
             return replace(record, probes={**record.probes, "host": host_use()})
 
         adjusted = report_of(tmp_path / "asked", 'compare.adjust=["steal"]', change=quiet)
-        reason = "Not adjusted for steal: it was the same in every repeat."
-        assert reason in adjusted.answer.basis
+        assert any("Not adjusted for steal" in one for one in adjusted.answer.basis)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def test_knee_and_peak_of_each_level_are_told_with_intervals(tmp_path: Path) -> 
         assert found["peak"]["low"] < found["peak"]["high"]
         assert found["knee"]["value"] == pytest.approx(curve.at(peak) / curve.rate, rel=0.1)
     lead = section(report).lead
-    assert "With key_cache_segments = 0, 10 points, the throughput has its knee at 4.6" in lead
-    assert "its peak at 1" in lead
+    knee, _, rest = lead.partition(" and its peak at 1")
+    assert "segments = 0, 10 points" in knee and "knee at 4.6" in knee and rest
     (chart,) = section(report).charts
     sources = {row["source"] for row in chart.spec["data"]["values"]}
     assert sources == {"measured", "curve", "knee", "peak"}
@@ -112,8 +112,8 @@ def test_a_curve_that_does_not_fit_is_said_and_has_no_knee(tmp_path: Path) -> No
         return at_speed(record, noise * speeds[int(record.cell[CONNECTIONS])])
 
     report = reported(tmp_path / "run", change=up_and_down)
-    assert "universal scalability law does not fit: at" in section(report).lead
-    assert " at 8, 64 or 128 connections." in section(report).lead
+    lead = section(report).lead
+    assert "does not fit" in lead and " at 8, 64 or 128 connections." in lead
     (chart,) = section(report).charts
     assert {row["source"] for row in chart.spec["data"]["values"]} == {"measured", "no fit"}
     assert as_json(report)["scaling"][0]["measured_most_at"] == [8, 64, 128]

@@ -36,11 +36,11 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     tmp_path: Path,
 ) -> None:
     report, shown = report_of(tmp_path / "run", MOVED)
-    assert " (measured in these 28.5 s; on this host" in report.answer.sentence
+    assert "in these 28.5 s; on this host" in report.answer.sentence
     assert report.answer.sentence.endswith(", from 4 of them).")
     assert " sessions differ by ±" in report.answer.sentence
     (basis,) = [one for one in report.answer.basis if one.startswith("The intervals describe")]
-    assert "The 4 earlier sessions on this host have a mean of +11." in basis
+    assert "4 earlier sessions" in basis and "a mean of +11." in basis
     beside = report.found("sessions").note
     assert beside in report.answer.sentence
     assert " ".join(shown.split()).count(beside) == 2
@@ -60,8 +60,7 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
 
 def test_sessions_that_agree_differ_by_no_more_than_their_errors(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", [session(0.1)] * 3)
-    end = "; on this host 3 sessions show no difference beyond their own errors)."
-    assert report.answer.sentence.endswith(end)
+    assert "3 sessions show no difference" in report.answer.sentence
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,7 @@ def test_with_fewer_than_three_it_is_not_known(
     report, shown = report_of(tmp_path / "run", earlier)
     assert "on this host" not in report.answer.sentence
     (basis,) = [one for one in report.answer.basis if "sessions of this host" in one]
-    assert "is not known: that takes 3 earlier runs" in basis
-    assert known in basis
+    assert "3 earlier runs" in basis and known in basis
     assert as_json(report)["sessions"]["tau"] is None
     assert "sessions differ" not in shown
 

