@@ -24,8 +24,7 @@ def test_it_answers_on_every_kind_of_server(lab: Lab, any_binary: ServerBinary) 
     asked = ("sort_buffer_size=256K,1M", *SMALL, "--server", any_binary.name)
     done = lab.contend("try", *asked, "--out", lab.out, "--json")
     assert done.returncode == 0, done.stderr
-    first = done.stderr.splitlines()[0]
-    assert first == "Is sort_buffer_size = 1M faster than 256K for point_select?"
+    assert "sort_buffer_size = 1M faster than 256K" in done.stderr.splitlines()[0]
     (level,) = as_json(done)["levels"]
     assert (level["baseline"], level["level"]) == ("256K", "1M")
     assert (lab.out / "report.html").exists()

@@ -67,9 +67,9 @@ def test_an_error_shows_message_detail_and_hint(
 ) -> None:
     command.result = WorkError("the server died", hint="Look at the log.", detail="one\ntwo\n")
     cli.main(["probe"])
-    assert capsys.readouterr().err == (
-        "contend: error: the server died\n  | one\n  | two\n  hint: Look at the log.\n"
-    )
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first == "contend: error: the server died"
+    assert rest == ["  | one", "  | two", "  hint: Look at the log."]
 
 
 def test_an_os_error_names_its_file(
@@ -77,7 +77,7 @@ def test_an_os_error_names_its_file(
 ) -> None:
     command.result = OSError(errno.ENOSPC, "No space left on device", "/data/t.MYD")
     cli.main(["probe"])
-    assert capsys.readouterr().err == "contend: error: /data/t.MYD: No space left on device\n"
+    assert "error: /data/t.MYD: No space left" in capsys.readouterr().err
 
 
 def test_a_bug_is_not_hidden(command: SimpleNamespace) -> None:

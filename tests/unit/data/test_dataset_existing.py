@@ -260,7 +260,7 @@ def test_numbered_tables_are_asked_for_together_and_dropped_one_by_one() -> None
     data = DataSpec(rows=100, tables=2)
     about = ensure_on(server, data, program=Path("x"), tell=Heard(), confirm=confirm)
     assert about["rows"] == 200
-    assert "Load 100 rows in each of 2 tables (InnoDB)" in asked[0]
+    assert "100 rows in each of 2 tables (InnoDB)" in asked[0]
     assert "into mine.sbtest1 to sbtest2 on" in asked[0]
     assert server.statements == [
         "DROP TABLE IF EXISTS `mine`.`sbtest1`",
@@ -289,7 +289,7 @@ def test_who_loads_is_waited_for_and_the_table_used() -> None:
     heard.notice = told  # type: ignore[method-assign]
     about = ensure_on(server, DATA, program=Path("x"), tell=heard, confirm=lambda _: False)
     assert about == finished
-    assert "waiting for another contend (connection 7, of user other from db2)" in heard.notices[0]
+    assert "connection 7, of user other from db2" in heard.notices[0]
     assert "already on the server" in heard.notices[1]
     assert server.statements == []
 
@@ -397,7 +397,7 @@ class TestDrop:
         assert drop_on(server, DATA, lambda question: not asked.append(question)) == [
             *("sbtest", "sbtest2")
         ]
-        assert "Drop these tables in mine on mysql://bench@db1/mine: sbtest, sbtest2?" in asked[0]
+        assert "mysql://bench@db1/mine: sbtest, sbtest2" in asked[0]
         assert server.comments == {"a": ""}
 
     def test_nothing_is_dropped_that_nobody_agreed_to(self) -> None:
@@ -437,8 +437,8 @@ class TestDrop:
             f"select 1 where 'contend:view {of}.current_dept_emp' <> ''"
         )
         drop_on(server, DATA, lambda _: True)
-        views = [one for one in server.statements if "VIEW" in one]
-        assert views == (["DROP VIEW IF EXISTS `mine`.`current_dept_emp`"] if ours else [])
+        views = [one.split()[-1] for one in server.statements if "DROP VIEW" in one]
+        assert views == (["`mine`.`current_dept_emp`"] if ours else [])
 
 
 def test_names_that_a_mark_cannot_hold_are_written_by_their_bytes() -> None:

@@ -102,7 +102,7 @@ class TestShape:
         assert shape(transport="tcp", threads=2).title == title
         special = {"kind": "special", "iter": 12, "pct": 5, "res": 75}
         hot = shape(workload={"kind": "point_select", "distribution": special}, protocol="text")
-        assert hot.title == "point_select (distribution special pct 5), text, Unix socket, io_uring"
+        assert "(distribution special pct 5), text, " in hot.title
 
 
 def test_each_round_goes_through_all_shapes(program: Path) -> None:
@@ -123,8 +123,8 @@ def test_only_what_is_missing_is_measured_and_then_kept(program: Path, tmp_path:
     cache = tmp_path / "cache"
     first, heard = ensured([shape(1), shape(8)], program, cache)
     assert len(heard.steps) == 6
-    assert heard.notices == ["calibrating contend-load for 2 kinds of load, once for this host: "
-                             "about 360 ms"]  # fmt: skip
+    (notice,) = heard.notices
+    assert " 2 kinds of load" in notice and "about 360 ms" in notice
     second, heard = ensured([shape(8), shape(64)], program, cache)
     assert len(heard.steps) == 3
     third, heard = ensured([shape(1), shape(8), shape(64)], program, cache)

@@ -92,7 +92,7 @@ class TestMark:
 
     def test_a_busy_thread_is_enough_without_a_calibration(self) -> None:
         run = done(1_000, client_busiest_thread_share=0.86)
-        assert "busiest thread of contend-load was busy 86%" in (why_client_limited(run, {}) or "")
+        assert "contend-load was busy 86%" in (why_client_limited(run, {}) or "")
         run = done(1_000, client_busiest_thread_share=0.85)
         assert why_client_limited(run, {}) is None
 
