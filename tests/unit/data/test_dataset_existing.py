@@ -400,34 +400,32 @@ class TestDrop:
         assert "mysql://bench@db1/mine: sbtest, sbtest2" in asked[0]
         assert server.comments == {"a": ""}
 
-    def test_nothing_is_dropped_that_nobody_agreed_to(self) -> None:
-        server: Any = FakeServer(OURS)
-        with pytest.raises(DropDeclined, match="sbtest"):
-            drop_on(server, DATA, lambda _: False)
+    @pytest.mark.parametrize(
+        ("comment", "busy", "agreed", "refused"),
+        [
+            (OURS, [], False, DropDeclined),
+            ("our customers", [], True, TableNotOurs),
+            (HALF, ["another"], True, LoadingElsewhere),
+        ],
+    )
+    def test_nothing_is_dropped_after_a_refusal(
+        self, comment: str, busy: list[str], agreed: bool, refused: type[Exception]
+    ) -> None:
+        server: Any = FakeServer(comment)
+        server.busy = busy
+        with pytest.raises(refused):
+            drop_on(server, DATA, lambda _: agreed)
         assert server.statements == []
 
     def test_none_is_none(self) -> None:
         server: Any = FakeServer()
         assert drop_on(server, DATA, lambda _: True) == []
 
-    def test_somebody_s_is_not(self) -> None:
-        server: Any = FakeServer("our customers")
-        with pytest.raises(TableNotOurs):
-            drop_on(server, DATA, lambda _: True)
-        assert server.statements == []
-
     def test_a_copy_and_another_case_are_somebody_s(self) -> None:
         theirs = {"my_archive": OURS, "contenders": "CONTEND: people", "c": OURS.upper()}
         server: Any = FakeServer(OURS, **theirs)
         assert drop_on(server, DATA, lambda _: True) == ["sbtest"]
         assert server.comments == theirs
-
-    def test_what_is_being_loaded_is_left(self) -> None:
-        server: Any = FakeServer(HALF)
-        server.busy = ["another"]
-        with pytest.raises(LoadingElsewhere, match="nothing was changed"):
-            drop_on(server, DATA, lambda _: True)
-        assert server.statements == []
 
     @pytest.mark.parametrize("ours", [True, False])
     def test_only_our_views_go_with_their_tables(self, ours: bool) -> None:

@@ -329,9 +329,8 @@ def test_a_missing_index_is_found_in_recorded_plans() -> None:
     proposal = candidate.propose(own)
     assert isinstance(proposal, Proposal)
     (step,) = proposal.whole.sets["setup"]
-    table, _, index = step["do"].partition(" ADD INDEX ")
-    assert (table, index) == ("ALTER TABLE sbtest", "contend_why_index (`k`)")
-    assert step["undo"] == f"{table} DROP INDEX contend_why_index"
+    assert step["do"].startswith("ALTER TABLE sbtest ADD INDEX ")
+    assert step["undo"] == step["do"].replace("ADD", "DROP").removesuffix(" (`k`)")
     (placebo,) = proposal.placebo.sets["setup"]
     assert placebo["do"].endswith("(`k`) IGNORED")
     (mysql,) = candidate.propose(replace(own, kind="mysql")).placebo.sets["setup"]  # type: ignore[union-attr]
