@@ -112,7 +112,7 @@ STORED = {"stall_share": {"io.full": 0.2}}
             {**STORED, "vm": {"workingset_refault_file": 30_000_000 // mmap.PAGESIZE}},
             None,
             "io-pressure",
-            "20.0% of the time; 30 MB of files were read again",
+            "30 MB of files",
         ),
         ({"thermal_events": 4}, None, "thermal", "4 times"),
     ],

@@ -77,7 +77,7 @@ def test_a_refusal_of_the_server_names_the_host(hosts: DirectCluster, tmp_path: 
 
 
 def test_a_host_whose_load_was_killed_fails_the_run(hosts: DirectCluster, socket: Path) -> None:
-    with pytest.raises(LoadFailed, match=r"host host1 was lost: contend-load ended there with si"):
+    with pytest.raises(LoadFailed, match=r"host1 was lost: contend-load ended"):
         _fleet(hosts).run(_plan(socket), env={}, on_event=_killing(hosts, 1))
     assert all(host.ask("hear")[1] is not None for host in _ended(hosts))
 
@@ -187,7 +187,7 @@ def test_a_worker_that_hangs_is_lost(
         if event["type"] == "phase":
             hosts.known[-1].actor.fault = lambda name: Answered(None, comes=name != "hear")
 
-    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker has not answered"):
+    with pytest.raises(LoadFailed, match=r"host1 was lost: .*has not answered"):
         _fleet(hosts).run(_plan(socket), env={}, on_event=_once(hang))
 
 
@@ -242,7 +242,7 @@ def test_a_server_that_a_host_cannot_reach_is_refused(hosts: DirectCluster, sock
     fleet.refuse_out_of_reach(host, _plan(socket))
     host.facts["processes"] = "of another machine"
     fleet.refuse_out_of_reach(host, _plan(socket))  # The same path is there.
-    with pytest.raises(RequestError, match=r"host0 cannot reach the server at the socket /nowhere"):
+    with pytest.raises(RequestError, match=r"host0 cannot reach .* /nowhere"):
         fleet.refuse_out_of_reach(host, _plan(Path("/nowhere")))
     plan = _plan(socket)
     plan["server"] = {"host": "127.0.0.1", "port": 3306}
