@@ -134,11 +134,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
             2,
             ["key_buffer_size is 134217728, slow_query_log is OFF"],
         ),
-        (
-            ["innodb_stats_method=NULLS_equal,0"],
-            2,
-            ["innodb_stats_method = NULLS_equal and 0"],
-        ),
+        (["innodb_stats_method=NULLS_equal,0"], 2, ["innodb_stats_method = NULLS_equal and 0"]),
         (
             ["innodb_flush_method=maybe,O_DIRECT"],
             2,

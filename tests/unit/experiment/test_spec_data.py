@@ -128,10 +128,7 @@ def test_only_keys_of_the_schema_are_in_the_name_of_its_dataset() -> None:
             ),
             'of tpcc, but data.schema is "employees"',
         ),
-        (
-            '[workload]\nkind = "tpcc"',
-            ':2: workload "tpcc" ',
-        ),
+        ('[workload]\nkind = "tpcc"', ':2: workload "tpcc" '),
         (
             TPCC.replace('kind = "sql"', 'kind = "point_select"').replace(
                 'text = "SELECT COUNT(*) FROM warehouse"', ""

@@ -127,16 +127,25 @@ def test_a_worker_that_is_gone_before_the_begin_is_lost(
         assert done["events"] == done["hosts"][0]["events"] > 0
 
 
-def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> None:
-    gone = OSError("Unable to contact Actor's worker")
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (lambda _name: Answered(OSError("Unable to contact Actor's worker")), "is gone"),
+        (lambda name: Answered(None, comes=name != "hear"), "has not answered"),
+    ],
+    ids=["gone", "hangs"],
+)
+def test_a_worker_that_is_gone_or_hangs_is_lost(
+    hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, reason: str
+) -> None:
+    monkeypatch.setattr(fleet, "HANG_S", 0.3)
 
-    def die(event: Any) -> None:
+    def fail(event: Any) -> None:
         if event["type"] == "phase":
-            actor = hosts.known[-1].actor
-            actor.fault = lambda name: Answered(gone)
+            hosts.known[-1].actor.fault = fault
 
-    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker is gone"):
-        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(die))
+    with pytest.raises(LoadFailed, match=f"host1 was lost: its worker {reason}"):
+        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(fail))
 
 
 def test_a_worker_that_goes_after_its_result_has_lost_nothing(
@@ -176,19 +185,6 @@ def test_a_host_is_asked_again_after_a_pause(
     assert poll.listen() == [] and len(asked) == 1
     now = 1000.5
     assert poll.listen() == ["line"] and len(asked) == 2
-
-
-def test_a_worker_that_hangs_is_lost(
-    hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fleet, "HANG_S", 0.3)
-
-    def hang(event: Any) -> None:
-        if event["type"] == "phase":
-            hosts.known[-1].actor.fault = lambda name: Answered(None, comes=name != "hear")
-
-    with pytest.raises(LoadFailed, match=r"host1 was lost: .*has not answered"):
-        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(hang))
 
 
 def test_a_load_that_nobody_asks_for_is_stopped(
