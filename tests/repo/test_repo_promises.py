@@ -31,7 +31,7 @@ PROMISES: dict[str, list[str]] = {
     "It asks before a script may write to your tables, and before it drops its own.": [
         "tests/server/test_run_existing.py"
         "::test_a_script_that_writes_asks_for_the_tables_that_are_theirs",
-        "tests/unit/data/test_dataset_existing.py::test_nothing_is_dropped_that_nobody_agreed_to",
+        "tests/unit/data/test_dataset_existing.py::test_nothing_is_dropped_after_a_refusal",
     ],
     "It restores every variable and file that it changed.": [
         "tests/server/test_interruptions_of_changes.py::test_all_is_as_it_was",

@@ -4,6 +4,7 @@ that break it."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,12 +114,9 @@ def test_examples_name_the_rows_and_the_rest_is_counted(tables: Any) -> None:
     assert found["11"]["broken"] is None
     lines = list(lines_of([found["10"], found["11"]]))
     assert lines[0].endswith(": BROKEN by 4")
-    assert "c_id = 4, c_balance = 0.50, delivered_less_paid = -10.00" in lines[1]
-    assert lines[4:] == [
-        "       and 1 more",
-        " 11  seven of ten orders of a district are delivered: 2,100 of 3,000: not checked: it "
-        "holds only until the tables are changed",
-    ]
+    assert "c_id = 4, c_balance = 0.50" in lines[1] and "= -10.00" in lines[1]
+    assert lines[4].strip() == "and 1 more"
+    assert lines[5].startswith(" 11  ") and "2,100 of 3,000: not checked" in lines[5]
 
 
 def test_the_command_says_what_is_broken_and_ends_with_1(
@@ -184,7 +182,7 @@ def test_they_hold_after_loading_and_after_the_script_by_both_hosts(
         command += ["--warehouses=2", "--rollbacks-percent=10", "run"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "transactions:                        150 " in done.stdout
+        assert "transactions: 150 " in " ".join(done.stdout.split())
         with server.connect() as connection:
             found = check(connection, "filled", "tpcc", fresh=False)
         assert [one["name"] for one in found if one["broken"]] == []
@@ -220,12 +218,11 @@ def test_a_run_that_breaks_its_tables_says_so_in_the_end(lab: Lab) -> None:
     lab.file.write_text(BREAKS)
     done = lab.run("--check-each")
     assert done.returncode == 1
-    assert "is broken by 1 rows" in done.stderr
+    assert "1 rows violate condition 8" in done.stderr
     assert "violated conditions" in done.stderr
     assert {record.status for record in lab.records()} == {"ok"}
     shown = lab.contend("check", "tpcc", lab.out)
     assert shown.returncode == 1
-    assert (
-        "after loading" in shown.stdout and "12 of 12 conditions checked: all hold" in shown.stdout
-    )
-    assert "8  w_ytd is the sum of the warehouse's h_amount: BROKEN by 1" in shown.stdout
+    assert "after loading" in shown.stdout
+    assert "12 of 12 conditions checked: all hold" in shown.stdout
+    assert re.search(r"^ +8  .*: BROKEN by 1$", shown.stdout, re.M)

@@ -189,7 +189,7 @@ def test_tpcc_is_there_whole_and_says_so(server: PrivateServer, fill: Fill) -> N
     assert constraints == [(10,)]
     again = fill(server, *SMALL, "--with", "foreign_keys=true")
     assert again.returncode == 2
-    assert "exist already, complete; nothing was changed" in again.stderr
+    assert "exist already, complete" in again.stderr
 
 
 @pytest.mark.parametrize("by", ["hash", "key", "range", "list"])

@@ -198,7 +198,7 @@ class TestDiskFull:
             fill_up(disk / "filler")
         _out, err = process.communicate()
         assert process.returncode == 1, err
-        assert "needs more room" in err
+        assert "needs more disk space" in err
         assert "XDG_CACHE_HOME" in err
         assert list((lab.cache / "datasets").glob("sbtest-*/")) == []
         assert lab.left() == []

@@ -24,8 +24,7 @@ def test_it_answers_on_every_kind_of_server(lab: Lab, any_binary: ServerBinary) 
     asked = ("sort_buffer_size=256K,1M", *SMALL, "--server", any_binary.name)
     done = lab.contend("try", *asked, "--out", lab.out, "--json")
     assert done.returncode == 0, done.stderr
-    first = done.stderr.splitlines()[0]
-    assert first == "Is sort_buffer_size = 1M faster than 256K for point_select?"
+    assert "sort_buffer_size = 1M faster than 256K" in done.stderr.splitlines()[0]
     (level,) = as_json(done)["levels"]
     assert (level["baseline"], level["level"]) == ("256K", "1M")
     assert (lab.out / "report.html").exists()
@@ -128,18 +127,14 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         (
             ["--a", "", "--b", "innodb_flush_method=O_DIRECT"],
             2,
-            ["the sets a and b are equal on mariadb", "innodb_flush_method is O_DIRECT"],
+            ["a and b are equal", "innodb_flush_method is O_DIRECT"],
         ),
         (
             ["--a", "", "--b", "key_buffer_size=134217728 loose_skip_slow_query_log=1"],
             2,
             ["key_buffer_size is 134217728, slow_query_log is OFF"],
         ),
-        (
-            ["innodb_stats_method=NULLS_equal,0"],
-            2,
-            ["innodb_stats_method = NULLS_equal and 0 are equal on mariadb"],
-        ),
+        (["innodb_stats_method=NULLS_equal,0"], 2, ["innodb_stats_method = NULLS_equal and 0"]),
         (
             ["innodb_flush_method=maybe,O_DIRECT"],
             2,
@@ -150,7 +145,7 @@ def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
         (
             ["innodb_data_home_dir=nowhere,."],
             1,
-            ["with innodb_data_home_dir = nowhere (the baseline)", "did not start", "  | "],
+            ["= nowhere (the baseline)", "did not start", "  | "],
         ),
         (
             ["sort_buffer_size=256K,4M", "--sql", "SELECT c FROM nothere"],

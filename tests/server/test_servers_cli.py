@@ -53,7 +53,7 @@ def test_a_server_from_get_to_remove(
     ]
     first, second = out.splitlines()
     assert first == f"{name} is ready: ~/.cache/contend/servers/{name}"
-    assert second.endswith(" MiB, 1 packages, signatures NOT verified")
+    assert second.endswith(" 1 packages, signatures NOT verified")
 
     code, out, err = typed(capsys, "get", "mariadb")
     assert (code, out.splitlines()[0], err) == (0, first, "")

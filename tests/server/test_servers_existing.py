@@ -80,7 +80,7 @@ def test_asks_once_where_somebody_is_there(theirs: PrivateServer) -> None:
 
 
 def test_a_wrong_password_has_words(theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(WrongLogin, match=r"refuses user u without a password \(error"):
+    with pytest.raises(WrongLogin, match=r"user u without a password \(error"):
         existing(theirs).connect()
     monkeypatch.setenv("CONTEND_PASSWORD", "battery staple")
     with pytest.raises(WrongLogin, match=r"with this password \(error 1045\)") as refused:

@@ -159,7 +159,7 @@ def test_the_plan_is_printed_and_nothing_is_read(shop: PrivateServer, warm: Any)
         name for name, _ in names
     }
     assert {index for name, index in names if name == "orders"} == {"PRIMARY", "customer", "note"}
-    assert re.search(r"^  shop\.seen +a view has no rows of its own$", out, re.M)
+    assert re.search(r"^  shop\.seen +a view ", out, re.M)
     assert "MyISAM's key cache" in out
 
 
@@ -192,7 +192,7 @@ def test_every_range_of_every_table_is_read_and_nothing_is_written(
     ("words", "said"),
     [
         (("--table", "ordres"), 'no table or index ordres.*Did you mean "shop.orders"'),
-        (("--table", "seen"), "seen cannot be warmed: a view has no rows of its own"),
+        (("--table", "seen"), "seen cannot be warmed: a view"),
         (("--resume",), "no interrupted warm-up of "),
         (("--max-latency", "5"), "is not a duration such as"),
         (("--max-latency", "5 parsecs"), "is not a unit of time"),
@@ -239,8 +239,8 @@ def test_without_privileges_it_says_which_and_goes_on(
     code = main(["warm", dsn(shop, user="reader"), "--table", "orders"])
     out, err = capsys.readouterr()
     assert code == 0, err
-    assert "innodb_old_blocks_time cannot be set to 0 (error 1227" in err
-    assert "SELECT on mysql.innodb_index_stats: error 1142" in out
+    assert "innodb_old_blocks_time" in err and "(error 1227" in err
+    assert "mysql.innodb_index_stats: error 1142" in out
     assert old_blocks_time(shop) == before
 
 
@@ -489,7 +489,7 @@ def test_on_its_own_host_the_server_is_given_a_list_and_what_has_none_is_scanned
     ("words", "why"),
     [
         (("--scan",), "--scan was given"),
-        (("--max-latency", "1s"), "limits do not slow down a server that loads a list"),
+        (("--max-latency", "1s"), "a server that loads a list"),
     ],
 )
 def test_scans_say_why_they_are_taken(
@@ -497,7 +497,7 @@ def test_scans_say_why_they_are_taken(
 ) -> None:
     code, out, err = warm(shop, "--table", "parted", "--dry-run", *words)
     assert code == 0, err
-    assert f"InnoDB's tables are scanned, not loaded from a list of pages: {why}.\n" in out
+    assert re.search(rf"InnoDB's tables are scanned, .*{why}\.\n", out)
 
 
 def test_interrupted_the_server_stops_and_its_own_list_is_back(
@@ -518,7 +518,7 @@ def test_interrupted_the_server_stops_and_its_own_list_is_back(
         assert warm(shop)[0] == 1
     assert ("innodb_buffer_pool_load_abort", "ON") in said
     assert own.read_text() == "9,9\n"
-    assert "no warm-up of" in warm(shop, "--resume")[2]
+    assert "no interrupted warm-up of" in warm(shop, "--resume")[2]
 
 
 def test_a_load_that_somebody_stops_is_made_up_by_scans(
@@ -538,7 +538,7 @@ def test_a_load_that_somebody_stops_is_made_up_by_scans(
         patched.setattr(server_list, "_set", set_and_abort)
         code, _, err = warm(shop, "--table", "orders")
     assert code == 0, err
-    assert "load aborted on request. Scanning InnoDB's tables instead" in err
+    assert "load aborted on request. Scanning" in err
     assert is_warm(warm(shop, "--status", "--json")[1], "shop.orders")
 
 

@@ -45,7 +45,7 @@ def test_invalid_durations(text: str | float) -> None:
 
 
 def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match='"parsecs" is not a unit of time; the units are us, ms'):
+    with pytest.raises(ValueError, match=r'"parsecs" is not a unit of time.* us, ms'):
         parse_duration_s("5 parsecs")
 
 

@@ -163,20 +163,18 @@ def test_the_exit_code_of_a_gate_has_priority(
     assert "the server died" in said and "hint: Look at its log." in said
 
 
-def test_an_unfinished_run_shows_how_many_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("runs", "status", "counted"),
+    [(3, "failed", "3 of 4 runs failed."), (4, "lost", "all 4 runs failed or were lost.")],
+)
+def test_failed_and_lost_runs_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], runs: int, status: str, counted: str
 ) -> None:
-    path = write_run(tmp_path / "run", study(sets=SETS), runs=3, change=failing)
-    assert main(["show", str(path)]) == 0
-    assert "Nothing has been measured yet: 3 of 4 runs failed." in capsys.readouterr().out
+    def end(record: RunRecord) -> RunRecord:
+        return as_failed(record, DEATH, status)
 
-
-def test_lost_runs_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def lose(record: RunRecord) -> RunRecord:
-        return as_failed(record, "the host slept", "lost")
-
-    main(["show", str(write_run(tmp_path / "run", study(sets=SETS), change=lose))])
-    assert "Nothing was measured: all 4 runs failed or were lost." in capsys.readouterr().out
+    main(["show", str(write_run(tmp_path / "run", study(sets=SETS), runs=runs, change=end))])
+    assert counted in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", [[], ["--full"]], ids=["short", "full"])

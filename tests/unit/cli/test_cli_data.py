@@ -38,7 +38,8 @@ def test_an_empty_list_has_a_hint(cache: Path, capsys: pytest.CaptureFixture[str
 def test_the_list_describes_each(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
     columns = capsys.readouterr().out.splitlines()[1].split()
-    assert columns == f"{KEY} mariadb 10.11.19 MyISAM 1M 2 KiB 4.2 s 2026-01-02".split()
+    assert columns[:4] == [KEY, "mariadb", "10.11.19", "MyISAM"]
+    assert columns[4:] == ["1M", "2", "KiB", "4.2", "s", "2026-01-02"]
 
 
 def test_json_has_all_fields(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

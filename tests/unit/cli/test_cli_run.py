@@ -125,7 +125,7 @@ def test_unverified_packages_are_marked(
 ) -> None:
     machine.at_hand = [replace(UNRUN, verified=False)]
     machine.run()
-    assert "mariadb-bookworm-10.11.19 (packages NOT verified)" in capsys.readouterr().err
+    assert f"{UNRUN.name} (packages NOT verified)" in capsys.readouterr().err
 
 
 def test_nothing_is_downloaded_without_consent(
@@ -160,21 +160,26 @@ def test_with_yes_one_is_downloaded_and_each_step_is_printed_once(
     assert output[2].startswith(f"server: {kind}-")
 
 
-def test_two_names_of_one_server_are_refused(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("line", "first", "second"),
+    [
+        ('--set server.use=["mariadb@10.11","mariadb"]', "mariadb@10.11 and mariadb", "same"),
+        ("--set server.use=mysql@sid --server mariadb-x", "--server", "server.use"),
+        ("--for soon", "compare.at_most", '"soon"'),
+    ],
+)
+def test_a_line_that_is_refused_begins_nothing(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    line: str,
+    first: str,
+    second: str,
 ) -> None:
     monkeypatch.setattr("contend.cli.run.find_server", lambda _kind, **_wanted: UNRUN)
-    assert machine.run("--set", 'server.use=["mariadb@bookworm", "mariadb"]') == 2
-    assert "mariadb@bookworm and mariadb are the same server" in capsys.readouterr().err
-    assert machine.begun == []
-
-
-def test_servers_of_both_experiment_and_command_line_are_refused(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
+    assert machine.run(*line.split()) == 2
     output = capsys.readouterr().err
-    assert "--server" in output and "server.use" in output and machine.begun == []
+    assert first in output and second in output and machine.begun == []
 
 
 @pytest.mark.parametrize(("time", "at_most_s"), [("90s", 90.0), ("10m", 600.0), ("1500ms", 1.5)])
@@ -191,19 +196,6 @@ def test_for_has_priority_over_set(machine: Machine) -> None:
     machine.run("--set", "compare.at_most=5s", "--for", "90s")
     assert machine.experiments[0].compare.at_most_s == 90.0
     assert machine.experiments[0].overrides[-1] == "compare.at_most=90s"
-
-
-def test_an_invalid_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    machine.at_hand = [UNRUN]
-    assert machine.run("--for", "a while") == 2
-    output = capsys.readouterr().err
-    assert "compare.at_most" in output and "a while" in output
-    assert machine.begun == []
-
-
-def test_a_resumed_run_keeps_its_time(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--resume", str(machine.folder), "--for", "90s"]) == 2
-    assert "--for cannot be combined with --resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -233,10 +225,16 @@ def test_a_resumed_run_continues_with_why_and_profile(
     assert seen == tried
 
 
-@pytest.mark.parametrize("option", ["--why", "--profile"])
-def test_why_and_profile_are_refused_with_json(
-    machine: Machine, capsys: pytest.CaptureFixture[str], option: str
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("--why --json", "--why cannot be combined with --json"),
+        ("--profile --json", "--profile cannot be combined with --json"),
+        ("--for 90s", "--for cannot be combined with --resume"),
+    ],
+)
+def test_options_that_exclude_each_other(
+    machine: Machine, capsys: pytest.CaptureFixture[str], line: str, refused: str
 ) -> None:
-    path = machine.to_resume()
-    assert main(["run", "--resume", str(path), option, "--json"]) == 2
-    assert f"{option} cannot be combined with --json" in capsys.readouterr().err
+    assert main(["run", "--resume", str(machine.to_resume()), *line.split()]) == 2
+    assert refused in capsys.readouterr().err

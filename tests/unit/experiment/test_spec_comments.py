@@ -51,10 +51,9 @@ text = "SELECT 1 HAVING password = 'hunter2' AND url <> 'mysql://a:hunter2@one'"
 """
     hidden = hide_in_comments(text, [])
     assert tomllib.loads(hidden) == tomllib.loads(text)
-    assert hidden.splitlines()[:2] == [
-        "[workload]  # asked on mysql://root:***@db.example/test, once mysql://app:***@db",
-        "# password = \"***\", secret: '***'",
-    ]
+    first, second, _ = hidden.splitlines()
+    assert "//root:***@db.example/test, " in first and first.endswith("//app:***@db")
+    assert second == "# password = \"***\", secret: '***'"
 
 
 SAID = """\

@@ -98,9 +98,8 @@ class TestCold:
     def test_it_is_measured_from_the_start(self, load: Load) -> None:
         with pytest.raises(SpecError) as caught:
             load(self.COLD)
-        assert caught.value.message.startswith(
-            'it.toml:2: server.warm = "cold" needs load.warmup = 0'
-        )
+        assert caught.value.message.startswith('it.toml:2: server.warm = "cold"')
+        assert "load.warmup = 0" in caught.value.message
         assert load(self.COLD + '[load]\nwarmup = "0s"').base["server.warm"] == "cold"
 
     def test_it_does_not_go_with_a_buffer_pool_that_is_read_back(self, load: Load) -> None:
@@ -114,7 +113,7 @@ class TestCold:
 def test_hosts_have_equally_many_connections(load: Load) -> None:
     with pytest.raises(SpecError) as caught:
         load("[load]\nhosts = 3\nconnections = 4")
-    assert "load.hosts = 3 does not divide load.connections = 4" in caught.value.message
+    assert "= 3 does not divide load.connections = 4" in caught.value.message
     assert caught.value.hint == "Make load.connections a multiple of 3."
     with pytest.raises(SpecError, match="= 2 does not divide"):
         load('[load]\nhosts = 2\n[factors]\n"load.connections" = [8, 7]')
@@ -137,7 +136,7 @@ def test_a_variable_s_name_keeps_its_dashes_out(load: Load) -> None:
     assert cell_spec(made, {"server.env.LD_PRELOAD": "x.so"})["server.env"] == {
         "LD_PRELOAD": "x.so"
     }
-    with pytest.raises(SpecError, match='"LD-PRELOAD" is not the name of an environment variable'):
+    with pytest.raises(SpecError, match='"LD-PRELOAD" is not the name'):
         load('[server.env]\nLD-PRELOAD = "x"')
 
 

@@ -77,7 +77,7 @@ def test_a_micro_vm(micro_vm: Path) -> None:
     host = found(micro_vm, Path("/data"))
     assert same_of(host, MICRO_VM) == MICRO_VM
     assert "no frequency control" in host["missing"]["cpu.governor"]
-    assert host["missing"]["disk.model"] == "/sys/block/vda/device/model does not exist"
+    assert "/vda/device/model does not exist" in host["missing"]["disk.model"]
 
 
 def test_a_file_system_of_several_devices_names_its_source(two_sockets: Path) -> None:
@@ -156,10 +156,8 @@ def test_a_file_that_holds_something_else(tree_of: Callable[[dict[str, str]], Pa
     root = tree_of({"proc/sys/vm/swappiness": "lots\n", "proc/cpuinfo": "nonsense: \n\nx"})
     host = found(root)
     assert host["memory"]["swappiness"] is None
-    assert (
-        host["missing"]["memory.swappiness"]
-        == "/proc/sys/vm/swappiness has unexpected content: 'lots'"
-    )
+    reason = host["missing"]["memory.swappiness"]
+    assert reason.startswith("/proc/sys/vm/swappiness ") and reason.endswith("'lots'")
 
 
 def test_facts_are_json(two_sockets: Path, micro_vm: Path) -> None:

@@ -153,7 +153,7 @@ def test_options_that_need_a_restart_are_refused_all_at_once(bench: Bench) -> No
         testbed.set(bench.cell(open_files_limit=16384, thread_stack=1))
     assert caught.value.exit_code == 2
     assert "open_files_limit, thread_stack" in caught.value.message
-    assert "--set server.options.open_files_limit=32768" in (caught.value.hint or "")
+    assert "server.options.open_files_limit=32768" in (caught.value.hint or "")
     testbed.close()
     assert bench.server.first == FIRST
 

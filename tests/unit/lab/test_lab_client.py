@@ -138,7 +138,7 @@ def test_an_engine_that_the_kernel_refuses_is_refused_before_anything_is_made(
     hint = 'set engine = "auto"'
     why = {"type": "error", "message": "the kernel refuses io_uring: no", "hint": hint}
     bench.now(f"print({json.dumps(why)!r}); sys.exit(1)")
-    with pytest.raises(RequestError, match=r"^load\.engine: the kernel refuses io_uring") as caught:
+    with pytest.raises(RequestError, match=r"^load\.engine: .* refuses io_uring") as caught:
         bench.begin_with_load(**{CONNECTIONS: FACTOR})
     assert caught.value.hint == hint
     assert not bench.path.exists()

@@ -86,7 +86,7 @@ class TestBeforeRun:
     def test_one_that_fails_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bench = PlaceBench(tmp_path).with_statements(monkeypatch)
         bench.refuses = {"BAD"}
-        with pytest.raises(WorkError, match=r"server\.before_run, statement 2 of 2: .*'BAD'"):
+        with pytest.raises(WorkError, match=r"before_run, statement 2 of 2: .*'BAD'"):
             bench.testbed.set(CellSpec().having(server__before_run=["GOOD", "BAD"]))
 
 

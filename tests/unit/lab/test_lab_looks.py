@@ -258,11 +258,10 @@ def test_what_is_asked_is_explained_on_the_server_of_each_level(bench: Bench) ->
     for server in bench.servers:
         # Of the last look.
         explained = [one for one in server.connection.statements if "EXPLAIN" in one]
-        assert explained == ["EXPLAIN FORMAT=TRADITIONAL SELECT c FROM sbtest WHERE id = 5"]
+        assert explained == [f"EXPLAIN FORMAT=TRADITIONAL {asked[0]}"]
 
 
 def test_a_look_at_plans_that_meets_no_statement_is_lost_with_that_reason(bench: Bench) -> None:
     _, found = looks(bench, Sees(bench, ["COMMIT"]), look=PLANS)
-    assert {one.error for one in found} == {
-        "no SELECT, UPDATE or DELETE was seen in the process list"
-    }
+    (error,) = {one.error for one in found}
+    assert "no SELECT, UPDATE or DELETE was seen" in (error or "")

@@ -66,9 +66,7 @@ def test_a_file_may_say_it_and_vary_it(tmp_path: Path) -> None:
     assert cell_spec(made, {"server.gremlins": 3})["server.gremlins"] == 3
     assert need_of("server.gremlins", made) is Need.IN_PLACE
     assert from_dict(to_dict(made)) == made
-    with pytest.raises(
-        SpecError, match=r'tiny\.toml:2: unknown key "gremlin" in \[server\]'
-    ) as one:
+    with pytest.raises(SpecError, match=r'tiny\.toml:2: .*"gremlin" in \[server\]') as one:
         experiment(tmp_path, "[server]\ngremlin = 2")
     assert one.value.hint == 'Did you mean "gremlins"?'
     with pytest.raises(SpecError, match="a whole number from 0 to 9"):

@@ -197,12 +197,9 @@ class TestTruncated:
         bench.server.truncates = {"key_cache_segments": "64"}
         bench.testbed.set(bench.cell())
         ready = bench.testbed.set(bench.cell(segments=100))
-        assert ready.warnings == (
-            {
-                "code": "option-truncated",
-                "message": "key_cache_segments: requested 100, effective 64",
-            },
-        )
+        (warning,) = ready.warnings
+        assert warning["code"] == "option-truncated"
+        assert warning["message"].endswith("requested 100, effective 64")
 
     def test_the_mark_goes_with_the_value(self, bench: Bench) -> None:
         bench.server.truncates = {"key_cache_segments": "64"}
@@ -224,7 +221,7 @@ class TestWarm:
         ready = bench.testbed.set(bench.cell())
         assert ready.expected.cache_counter is None
         why_not = ready.probes["warmed"]["why_not"]
-        assert "sbtest.sbtest.keys: it does not fit in MyISAM's key cache" in why_not
+        assert "sbtest.sbtest.keys: it does not fit in" in why_not
         assert not any("LOAD INDEX" in said for said in bench.server.connection.statements)
 
     def test_files_beyond_the_memory_are_read_once(

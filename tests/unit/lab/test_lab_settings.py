@@ -73,9 +73,8 @@ class TestSetup:
         bench.refuses = {"CREATE b"}
         with pytest.raises(WorkError) as caught:
             bench.testbed.set(cell())
-        assert caught.value.message == (
-            "setup, step 2 of 2 (b): the server refused 'CREATE b': it is not in the mood"
-        )
+        assert caught.value.message.startswith("setup, step 2 of 2 (b): ")
+        assert caught.value.message.endswith("'CREATE b': it is not in the mood")
         assert bench.said == ["CREATE a", "DROP a"]
         bench.testbed.set(cell(B_OFF))
         assert bench.said[2:] == ["CREATE a"]

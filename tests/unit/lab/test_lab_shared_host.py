@@ -290,7 +290,7 @@ def test_intel_has_boost_the_other_way_round(root: Path, tmp_path: Path, make: M
 
 def test_data_on_no_disk(root: Path, tmp_path: Path, make: MakeHost) -> None:
     (root / "proc/self/mountinfo").write_text("1 0 0:9 / / rw - overlay overlay rw\n")
-    with pytest.raises(RequestError, match=r"host\.io_scheduler: no disk is visible below"):
+    with pytest.raises(RequestError, match=r"host\.io_scheduler: no disk is visible"):
         make().refuse(cell_specs(asking(tmp_path, io_scheduler='"none"')))
 
 
@@ -305,7 +305,7 @@ def test_a_value_that_the_kernel_rounds_is_said(
     bring(host, asking(tmp_path, read_ahead_kb=6))
     (mark,) = host.warnings
     assert mark["code"] == "host-rounded"
-    assert mark["message"].startswith("host.read_ahead_kb: requested 6, but the kernel set 4")
+    assert "read_ahead_kb: requested 6, " in mark["message"] and "set 4" in mark["message"]
     host.close()
     assert (root / "sys/block/vda/queue/read_ahead_kb").read_text() == "8192"
 

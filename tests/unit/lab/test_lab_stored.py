@@ -95,6 +95,6 @@ def test_a_password_in_an_override_or_in_a_script_is_refused(tmp_path: Path) -> 
     with pytest.raises(RequestError, match=r"own\.lua:2 contains the login password"):
         refuse_passwords(experiment(tmp_path, text), ["s3cret"], lambda: [script])
     sets = ["server.options.init_connect=SET @a = 's3cret'"]
-    with pytest.raises(RequestError, match=r"--set server\.options\.init_connect contains the"):
+    with pytest.raises(RequestError, match=r"--set server\.options\.init_connect "):
         tiny = load_experiment(str(tmp_path / "tiny.toml"), sets=sets)
         refuse_passwords(tiny, ["s3cret"], tuple)

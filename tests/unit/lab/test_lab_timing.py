@@ -134,13 +134,13 @@ def test_time_that_has_no_room_for_the_repeats_is_told_before_any(make: Make) ->
     server = make("SELECT SLEEP(3);", 'at_most = "5m"')
     server.bench.play()
     (first, *_) = server.notices()
-    assert first.startswith("statements take up to 3 s, so each level is measured for 15 s")
-    assert "5 min is enough for about 2 of 4 repeats" in first
+    assert "up to 3 s, " in first and "measured for 15 s" in first
+    assert "about 2 of 4 repeats" in first
 
 
 def test_time_that_has_no_room_for_one_is_refused(make: Make) -> None:
     server = make("SELECT SLEEP(3);", 'at_most = "60s"')
-    with pytest.raises(RequestError, match="60 s is too short: statements take up to 3 s") as e:
+    with pytest.raises(RequestError, match=r"60 s is too short: .* up to 3 s") as e:
         server.bench.play()
     assert "4 repeats take" in str(e.value.hint)
     assert server.bench.records() == [] and server.slices == []

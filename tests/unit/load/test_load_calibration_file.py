@@ -36,9 +36,9 @@ def test_what_was_written_is_read(path: Path) -> None:
 
 
 def test_people_can_read_it(path: Path) -> None:
-    lines = path.read_text().splitlines()
-    assert '    "qps": [ 99000.0, 100000.0, 101000.0, 100000.0 ],' in lines
-    assert max(map(len, lines)) < 100
+    text = path.read_text()
+    assert '\n    "qps": [ 99000.0, 100000.0, ' in text
+    assert max(map(len, text.splitlines())) < 100
 
 
 def test_no_file_is_no_ceiling(tmp_path: Path) -> None:

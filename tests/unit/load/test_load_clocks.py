@@ -63,6 +63,6 @@ def test_an_offset_is_found_within_its_error(offset_us: int) -> None:
 
 
 def test_a_clock_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LoadFailed, match=r"the clock at 127\.0\.0\.1:9 does not answer") as raised:
+    with pytest.raises(LoadFailed, match=r"clock at 127\.0\.0\.1:9 ") as raised:
         clocks.ask_clock(find_program(), "127.0.0.1:9")
     assert "firewall" in str(raised.value.hint)

@@ -120,7 +120,7 @@ def test_a_worker_of_another_architecture_is_refused(
     with pytest.raises(RequestError, match=r"is riscv64, but contend-load is for"):
         bench.cluster._bring_program(host)
     monkeypatch.setattr(cluster.platform, "python_version_tuple", lambda: ("3", "99", "1"))
-    with pytest.raises(RequestError, match=r"the worker at .* runs Python 3\..* runs 3\.99 here"):
+    with pytest.raises(RequestError, match=r"worker at .* Python 3\..* 3\.99 here"):
         bench.cluster._look_at(host.address)
 
 
@@ -164,7 +164,7 @@ def test_a_worker_that_hangs_fails_the_run_and_is_let_go(
     monkeypatch.setattr(fleet, "HANG_S", 1.0)
     held = bench.host(1).address
     try:
-        with pytest.raises(LoadFailed, match=r"was lost: its worker has not answered for 1 s"):
+        with pytest.raises(LoadFailed, match=r"lost: its worker .* for 1 s"):
             bench.run(bench.plan(), lambda: bench.users.signal(held, signal.SIGSTOP))
     finally:
         bench.users.signal(held, signal.SIGCONT)

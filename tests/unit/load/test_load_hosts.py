@@ -77,7 +77,7 @@ def test_a_refusal_of_the_server_names_the_host(hosts: DirectCluster, tmp_path: 
 
 
 def test_a_host_whose_load_was_killed_fails_the_run(hosts: DirectCluster, socket: Path) -> None:
-    with pytest.raises(LoadFailed, match=r"host host1 was lost: contend-load ended there with si"):
+    with pytest.raises(LoadFailed, match=r"host1 was lost: contend-load ended"):
         _fleet(hosts).run(_plan(socket), env={}, on_event=_killing(hosts, 1))
     assert all(host.ask("hear")[1] is not None for host in _ended(hosts))
 
@@ -127,16 +127,25 @@ def test_a_worker_that_is_gone_before_the_begin_is_lost(
         assert done["events"] == done["hosts"][0]["events"] > 0
 
 
-def test_a_worker_that_is_gone_is_lost(hosts: DirectCluster, socket: Path) -> None:
-    gone = OSError("Unable to contact Actor's worker")
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (lambda _name: Answered(OSError("Unable to contact Actor's worker")), "is gone"),
+        (lambda name: Answered(None, comes=name != "hear"), "has not answered"),
+    ],
+    ids=["gone", "hangs"],
+)
+def test_a_worker_that_is_gone_or_hangs_is_lost(
+    hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, reason: str
+) -> None:
+    monkeypatch.setattr(fleet, "HANG_S", 0.3)
 
-    def die(event: Any) -> None:
+    def fail(event: Any) -> None:
         if event["type"] == "phase":
-            actor = hosts.known[-1].actor
-            actor.fault = lambda name: Answered(gone)
+            hosts.known[-1].actor.fault = fault
 
-    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker is gone"):
-        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(die))
+    with pytest.raises(LoadFailed, match=f"host1 was lost: its worker {reason}"):
+        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(fail))
 
 
 def test_a_worker_that_goes_after_its_result_has_lost_nothing(
@@ -178,19 +187,6 @@ def test_a_host_is_asked_again_after_a_pause(
     assert poll.listen() == ["line"] and len(asked) == 2
 
 
-def test_a_worker_that_hangs_is_lost(
-    hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fleet, "HANG_S", 0.3)
-
-    def hang(event: Any) -> None:
-        if event["type"] == "phase":
-            hosts.known[-1].actor.fault = lambda name: Answered(None, comes=name != "hear")
-
-    with pytest.raises(LoadFailed, match=r"host1 was lost: its worker has not answered"):
-        _fleet(hosts).run(_plan(socket), env={}, on_event=_once(hang))
-
-
 def test_a_load_that_nobody_asks_for_is_stopped(
     hosts: DirectCluster, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +219,7 @@ def test_a_password_goes_where_nobody_reads_along(hosts: DirectCluster, socket: 
     assert sent == {"CONTEND_TEST_SECRET": "x", "CONTEND_TEST_OTHER": "y"}
     with pytest.raises(RequestError, match="others can read") as raised:
         environment_for(host, plan, env, is_private=False)
-    assert "CONTEND_TEST_OTHER and CONTEND_TEST_SECRET" in str(raised.value.hint)
+    assert " and ".join(sorted(sent)) in str(raised.value.hint)
     assert "tls://" in str(raised.value.hint)
 
 
@@ -242,7 +238,7 @@ def test_a_server_that_a_host_cannot_reach_is_refused(hosts: DirectCluster, sock
     fleet.refuse_out_of_reach(host, _plan(socket))
     host.facts["processes"] = "of another machine"
     fleet.refuse_out_of_reach(host, _plan(socket))  # The same path is there.
-    with pytest.raises(RequestError, match=r"host0 cannot reach the server at the socket /nowhere"):
+    with pytest.raises(RequestError, match=r"host0 cannot reach .* /nowhere"):
         fleet.refuse_out_of_reach(host, _plan(Path("/nowhere")))
     plan = _plan(socket)
     plan["server"] = {"host": "127.0.0.1", "port": 3306}

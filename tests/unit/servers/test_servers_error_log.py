@@ -99,7 +99,7 @@ def test_finds_values_that_were_changed_to_fit() -> None:
         Truncated("max_connections", "9", "10"),
         Truncated("slow_query_log", "maybe", "OFF"),
     ]
-    assert str(adjusted_options(text)[0]) == ("key_cache_segments: requested 100, effective 64")
+    assert str(adjusted_options(text)[0]).endswith("requested 100, effective 64")
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_tells_the_cause(line: str, expected: Diagnosis | None) -> None:
 
 
 def test_the_end_of_a_log_is_its_errors() -> None:
-    text = mariadb("InnoDB: Invalid page size=5120.") + "0 [Note] bye\n" * 30
-    assert tail(text) == "2026-01-02 10:00:00 0 [ERROR] InnoDB: Invalid page size=5120."
+    error = mariadb("InnoDB: Invalid page size=5120.").splitlines()[1]
+    assert tail(error + "\n" + "0 [Note] bye\n" * 30) == error
 
 
 def test_the_end_of_a_log_without_errors_is_its_last_lines() -> None:
@@ -147,7 +147,7 @@ def test_the_error_has_the_class_of_its_cause() -> None:
 
 def test_a_server_that_said_nothing_still_gets_words() -> None:
     error = start_failure(UNRUN, -9, "", "start")
-    assert error.message == "mariadb 10.11.19 did not start (killed by SIGKILL)."
+    assert error.message.endswith("did not start (killed by SIGKILL).")
     assert error.detail == "(its error log is empty)"
 
 

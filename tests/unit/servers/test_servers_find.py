@@ -94,7 +94,7 @@ def test_one_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_named_server_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
-    with pytest.raises(RequestError, match="is a mariadb server, but the experiment needs mysql"):
+    with pytest.raises(RequestError, match=r"a mariadb server, .* needs mysql"):
         find_server("mysql", wanted=str(program))
 
 

@@ -158,7 +158,7 @@ def test_removes_by_name(tmp_path: Path) -> None:
     put(tmp_path, UNRUN)
     with pytest.raises(UnknownServer) as refused:
         remove(tmp_path, "mariadb-bookworm-10.11.18")
-    assert refused.value.hint == 'Did you mean "mariadb-bookworm-10.11.19"?'
+    assert f'"{UNRUN.name}"' in str(refused.value.hint)
     remove(tmp_path, UNRUN.name)
     assert list_got(tmp_path) == []
     with pytest.raises(UnknownServer):

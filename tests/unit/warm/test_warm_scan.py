@@ -98,19 +98,16 @@ def test_an_index_is_cut_at_the_values_of_rows_and_nothing_is_left_out() -> None
     found = parts(table(), "k", talk)
     wheres = [part["statement"].partition(" WHERE ")[2] for part in found]
     assert wheres == ["`k` < 10", "`k` >= 10 AND `k` < 20", "`k` >= 20", "`k` IS NULL"]
-    assert all("COUNT(*) FROM `shop`.`t` FORCE INDEX (`k`)" in part["statement"] for part in found)
+    assert all(" FROM `shop`.`t` FORCE INDEX (`k`)" in part["statement"] for part in found)
     (lookup,) = [one for one in talk.statements if " IN (" in one]
-    assert "FORCE INDEX (PRIMARY) WHERE `id` IN (20, 40, 60, 80) AND `k` IS NOT NULL" in lookup
+    assert "PRIMARY) WHERE `id` IN (20, 40, 60, 80)" in lookup and "`k` IS NOT NULL" in lookup
 
 
 def test_text_is_written_so_that_nothing_in_it_can_end_it() -> None:
     found = parts(table(), "s", Connection(values=["", "274F27"]))
     wheres = [part["statement"].partition(" WHERE ")[2] for part in found]
-    assert wheres == [
-        "`s` < _utf8mb4 X''",
-        "`s` >= _utf8mb4 X'' AND `s` < _utf8mb4 X'274F27'",
-        "`s` >= _utf8mb4 X'274F27'",
-    ]
+    low, high = "_utf8mb4 X''", "_utf8mb4 X'274F27'"
+    assert wheres == [f"`s` < {low}", f"`s` >= {low} AND `s` < {high}", f"`s` >= {high}"]
 
 
 def test_an_index_that_cannot_be_cut_is_read_in_one_piece() -> None:

@@ -97,12 +97,12 @@ def test_a_load_is_not_started_in_the_second_of_an_earlier_end(
 @pytest.mark.parametrize(
     ("statuses", "message"),
     [
-        ([NEVER], "did not load a list of pages: .* not started"),
-        ([""], "did not load a list of pages: .* empty"),
-        ([BEGUN], "contend did not start: .* from /data/ib_buffer_pool"),
-        ([NEVER, BEGUN, "Loaded 7/9 pages"], "did not load a list of pages: .* Loaded 7/9 pages"),
-        ([NEVER, BEGUN, ABORTED], "does not load a list of pages: .* aborted on request"),
-        ([ABORTED], "did not load a list of pages: .* aborted on request"),
+        ([NEVER], "did not load .*not started"),
+        ([""], "did not load .*empty"),
+        ([BEGUN], "did not start: .*/data/ib_buffer_pool"),
+        ([NEVER, BEGUN, "Loaded 7/9 pages"], "did not load .*Loaded 7/9 pages"),
+        ([NEVER, BEGUN, ABORTED], "does not load .*aborted on request"),
+        ([ABORTED], "did not load .*aborted on request"),
     ],
 )
 def test_a_load_without_an_end_is_given_up_and_stopped(

@@ -329,8 +329,8 @@ def test_a_missing_index_is_found_in_recorded_plans() -> None:
     proposal = candidate.propose(own)
     assert isinstance(proposal, Proposal)
     (step,) = proposal.whole.sets["setup"]
-    assert step["do"] == "ALTER TABLE sbtest ADD INDEX contend_why_index (`k`)"
-    assert step["undo"] == "ALTER TABLE sbtest DROP INDEX contend_why_index"
+    assert step["do"].startswith("ALTER TABLE sbtest ADD INDEX ")
+    assert step["undo"] == step["do"].replace("ADD", "DROP").removesuffix(" (`k`)")
     (placebo,) = proposal.placebo.sets["setup"]
     assert placebo["do"].endswith("(`k`) IGNORED")
     (mysql,) = candidate.propose(replace(own, kind="mysql")).placebo.sets["setup"]  # type: ignore[union-attr]

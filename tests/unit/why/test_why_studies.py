@@ -185,11 +185,11 @@ def test_a_report_text_refuses_a_bare_number(much: Any) -> None:
         ReportText("It is {} faster.", much)
     with pytest.raises(TypeError, match=refused):
         ReportText(f"It is {much} faster.")
-    with pytest.raises(TypeError, match="may have a number in it that is not a finding"):
+    with pytest.raises(TypeError, match="may have a number in it"):
         Answer(cast(ReportText, f"It is {much} faster."), ())
     figure = estimate_text(Estimate(1.34, 1.2, 1.48, 8, 0.95))
-    text = ReportText("It is {} times as fast, on {} CPUs.", figure, Constant(2))
-    assert Answer(text, ()).sentence == "It is 1.34 ±0.14 times as fast, on 2 CPUs."
+    text = ReportText("{} times, on {} CPUs.", figure, Constant(2))
+    assert Answer(text, ()).sentence == "1.34 ±0.14 times, on 2 CPUs."
 
 
 def test_a_study_refuses_a_bare_number_too() -> None:

@@ -122,9 +122,7 @@ def test_what_is_not_there_is_refused(tmp_path: Path, words: str, says: str, hin
 
 def test_memory_of_a_node_that_is_not_there(tmp_path: Path) -> None:
     of = layout(host(tmp_path, [(0,), (1,)]))
-    with pytest.raises(
-        RequestError, match=r"place\.server\.memory names node 1, but this host has"
-    ):
+    with pytest.raises(RequestError, match=r"place\.server\.memory names node 1,"):
         memory_of("bind:0-1", of, "place.server.memory")
 
 
@@ -226,9 +224,7 @@ class TestGroups:
         (tmp_path / "proc/self/cgroup").write_text("0::/\n")
         (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
         (tmp_path / "sys/fs/cgroup/cgroup.controllers").write_text("memory pids\n")
-        with pytest.raises(
-            RequestError, match=r"place\.server\.cpu_quota needs the cpu controller"
-        ):
+        with pytest.raises(RequestError, match=r"cpu_quota needs the cpu controller"):
             make_group("place.server.cpu_quota", tmp_path)
 
 
@@ -294,7 +290,7 @@ def test_a_container_that_hides_proc_is_told_what_cannot_be_seen() -> None:
     needs.root("it can mount")
     seen, refused, *doctor = in_a_process_of_its_own(HIDDEN).splitlines()
     assert seen == "{} []"
-    assert refused.startswith("cpu_quota needs the cpu controller of control groups")
+    assert refused.startswith("cpu_quota needs the cpu controller")
     assert "cgroup.subtree_control" in refused
     assert doctor == ["True", "True"]
 

@@ -199,7 +199,7 @@ def test_what_the_kernel_refuses_is_said_and_the_program_is_not_started(tmp_path
         [*asked.prefix(), "/usr/bin/touch", str(made)], capture_output=True, text=True, check=False
     )
     assert done.returncode == become.NOT_RUN
-    assert "contend cannot place touch: memory bind of nodes [1000]: " in done.stderr
+    assert "touch: memory bind of nodes [1000]: " in done.stderr
     assert not made.exists()
 
 

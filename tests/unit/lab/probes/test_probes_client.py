@@ -80,19 +80,16 @@ class TestMark:
         assert limited(49_900) is None
 
     def test_above_it_is_marked_with_the_figures(self) -> None:
-        reason = limited(50_100)
-        assert reason is not None
-        assert reason.startswith("50,100 queries per second are 50% of the 100,000")
+        reason = limited(50_100) or ""
+        assert reason.startswith("50,100 ") and "50% of the 100,000" in reason
 
     def test_a_dearer_query_is_told(self) -> None:
-        reason = limited(30_000, 20.0)
-        assert reason is not None
-        assert "60% of the 50,000" in reason
-        assert "2.0 times the CPU" in reason
+        reason = limited(30_000, 20.0) or ""
+        assert "60% of the 50,000" in reason and "2.0 times the CPU" in reason
 
     def test_a_busy_thread_is_enough_without_a_calibration(self) -> None:
         run = done(1_000, client_busiest_thread_share=0.86)
-        assert "busiest thread of contend-load was busy 86%" in (why_client_limited(run, {}) or "")
+        assert "contend-load was busy 86%" in (why_client_limited(run, {}) or "")
         run = done(1_000, client_busiest_thread_share=0.85)
         assert why_client_limited(run, {}) is None
 

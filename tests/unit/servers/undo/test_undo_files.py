@@ -178,7 +178,7 @@ with Journal.open(Path(sys.argv[2]), this_host()) as journal:
         vm,
         tmp_path / "undo",
     )
-    assert "does not accept '1': Read-only file system" in said
+    assert "'1': Read-only file system" in said
     assert "mounted read-only" in said
     assert said.endswith("[]\n")
 
