@@ -82,7 +82,8 @@ def test_a_peak_beyond_what_was_measured_is_not_told_as_a_number(tmp_path: Path)
 
 def test_knee_peak_and_growth_say_no_more_than_their_intervals() -> None:
     peak = Estimate(90.0, 32.0, math.inf, 5, 0.95)
-    assert _turn("peak", peak, 64) == "no certain peak up to 64 connections (none below 32)"
+    turn = _turn("peak", peak, 64)
+    assert turn.startswith("no certain peak up to 64 ") and "below 32" in turn
     made = SimpleNamespace
     growth = made(ratio=1.25, low=0.825, high=1.9, n=5), made(ratio=1.8, low=1.5, high=2.16, n=5)
     known: Any = [(8, made(change=growth[0])), (64, made(change=growth[1]))]
