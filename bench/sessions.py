@@ -33,7 +33,7 @@ from rounds import machine
 
 from contend.experiment import from_dict
 from contend.lab.observations import Observations
-from contend.lab.sessions import said_by
+from contend.lab.sessions import results_of
 from contend.load import cpu_state, find_program
 from contend.metrics.read import distance_ns
 from contend.stats import Session, between, finite
@@ -135,7 +135,7 @@ def of_folder(folder: RunFolder) -> Line:
     """What a run said, and how it was planned: enough to plan it otherwise afterwards."""
     meta, records = folder.meta(), folder.records()
     experiment = from_dict(meta.experiment)
-    said = said_by(experiment, folder)
+    said = results_of(experiment, folder)
     learned = Observations(experiment)
     learned.add(records)
     logs = learned.log_ratios(sorted({one.repeat for one in records}))[:, 0, 0]

@@ -38,8 +38,8 @@ from contend.findings import Study, compared_of, study_of
 from contend.lab import session
 from contend.lab.equipment import private_equipment
 from contend.load import find_program
-from contend.report.why import cause_of
 from contend.sections.naming import naming_of
+from contend.sections.why import cause_of
 from contend.servers.find import find_server
 from contend.store import RunFolder, RunRecord
 
@@ -226,7 +226,7 @@ def _claims(study: Study) -> Line:
     analysis = compared_of(study)[0]
     assert analysis is not None
     (whole,) = analysis.compared.wholes
-    told, _ = cause_of(study, naming_of(study.experiment), analysis.compared)
+    cause = cause_of(study, naming_of(study.experiment), analysis.compared)
     change = whole.change
     return {
         "ratio": change.ratio,
@@ -234,7 +234,7 @@ def _claims(study: Study) -> Line:
         "high": change.high,
         "verdict": change.verdict,
         "n": change.n,
-        "told": told is not None,
+        "told": cause is not None and cause.is_short,
     }
 
 

@@ -31,7 +31,7 @@ def test_a_finished_run_is_profiled_once(tmp_path: Path, load_program: Path) -> 
     out = str(lab.out)
     plain = lab.contend("profile", out, "--yes", "--minutes", "0.5", "--hz", "499")
     assert plain.returncode == 0, plain.stderr
-    assert "499 a second of CPU time" in plain.stdout
+    assert "499 per second of CPU time" in plain.stdout
     assert (lab.out / "profile" / "results.sqlite").is_file()
     # Once more it only shows what was seen, and so do the report and the JSON.
     again = lab.contend("profile", out)

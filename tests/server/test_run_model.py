@@ -132,7 +132,7 @@ def test_the_server_dies_with_the_lab(model_lab: Lab) -> None:
         (["server.options.key_cache_segments=[0, 65]"], "65"),
         (["server.options.key_buffer_size=100K"], "key_buffer_size"),
         (['setup=[{ do = "DELETE FROM sbtest", undo = "SELECT 1" }]'], "DELETE FROM sbtest"),
-        (["server.use=mariadb"], "--server names one server"),
+        (["server.use=mariadb"], "server.use"),
     ],
 )
 def test_what_it_cannot_do_is_refused_before_anything_is_made(

@@ -157,4 +157,4 @@ def test_a_server_without_the_plugin_is_refused_before_anything_starts(lab: Lab)
     lab.file.write_text(SPIDER.replace('"mariadb+spider"', '"mariadb"'))
     done = lab.contend("run", lab.file, "--out", lab.out)
     assert done.returncode == 2
-    assert 'Write `server.use = "mariadb+spider"`' in done.stderr
+    assert 'server.use = "mariadb+spider"' in done.stderr

@@ -126,7 +126,7 @@ fn caching_sha2_password() {
             ..agreed.clone()
         };
         let kept = Client::tcp(server, "sha", PASSWORD, way).err();
-        assert!(matches!(kept, Some(WireError::Ours(what)) if what.contains("vouches")));
+        assert!(matches!(kept, Some(WireError::Ours(what)) if what.contains("not verified")));
         enters(Client::tcp(server, "sha", PASSWORD, agreed), "sha");
     }
     // Now it is cached.
