@@ -56,8 +56,8 @@ from contend.lab.events import (
     Listener,
     Notice,
 )
-from contend.lab.looks import LookAtCause, take_looks
-from contend.lab.runner import Runner
+from contend.lab.looks import LookAtCause
+from contend.lab.runner import Runner, take_looks
 from contend.lab.sessions import sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed

@@ -107,6 +107,7 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert "COMMAND" in capsys.readouterr().out
 
 
+RUN = Path(__file__).parents[3] / "docs/examples/two-hosts/this-host/1"
 HANDED_OVER = {"argparse", "contend.experiment", "contend.load", "subprocess"}
 
 
@@ -115,6 +116,7 @@ HANDED_OVER = {"argparse", "contend.experiment", "contend.load", "subprocess"}
     [
         (["--help"], {"numpy", "contend.experiment", "contend.cli.run"}),
         (["recipes"], {"numpy", "contend.report", "contend.load"}),
+        (["show", str(RUN)], {"contend.lab.measure", "contend.servers", "contend.load"}),
         (["mysqlslap", "--version"], HANDED_OVER),
         (["sysbench", "--version"], HANDED_OVER),
     ],

@@ -16,8 +16,8 @@ from lab_in_slices import IN_SLICES, Bench, level_of, made_up
 from contend.errors import WorkError
 from contend.experiment import Planned
 from contend.lab.design import Design
-from contend.lab.looks import LookAtCause, blocks_to_look_at, take_looks
-from contend.lab.runner import Runner
+from contend.lab.looks import LookAtCause
+from contend.lab.runner import Runner, blocks_to_look_at, take_looks
 from contend.lab.walk import Schedule
 from contend.sections import budget, plans
 from contend.sections.budget import READS_PER_S, ROUNDS, SLICE_MOST_S, SLICE_S

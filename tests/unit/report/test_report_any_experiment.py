@@ -33,7 +33,7 @@ from contend.experiment import Experiment, Level, Planned, planned_runs, read_ex
 from contend.findings import study_of
 from contend.metrics import FIXED
 from contend.report import Report, as_json, build, html
-from contend.report.export import FORMATS, TABLES
+from contend.report.export import FORMATS, TABLES, csv_of, parquet_of, rows_of
 from contend.report.gate import junit_of, markdown_of
 from contend.runs.sides import RunSide
 from contend.runs.sides_text import lines_of_sides, page_of, report_of_sides, sides_json
@@ -277,5 +277,7 @@ def render(folder: RunFolder, report: Report, metrics: tuple[str, ...] = ()) -> 
     assert len({chart.id for chart in charts}) == len(charts)
     if report.gate is not None:
         assert junit_of(report.gate, uncertain="failed") and markdown_of(report.gate)
+    assert FORMATS["json"].content(folder, "runs", metrics)
     for table in TABLES:
-        assert all(form.content(folder, table, metrics) for form in FORMATS.values())
+        rows = rows_of(folder, table, metrics)
+        assert csv_of(rows) and parquet_of(rows)
