@@ -5,20 +5,20 @@
 #[path = "run/fake.rs"]
 mod fake;
 
-use contend_load::arrival::{Curve, Dispenser, Schedule};
-use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
-use contend_load::reactor::socket::Address;
-use contend_load::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
-use contend_load::run::run;
-use contend_load::serve::ServedSession;
-use contend_load::serve::model::Knobs;
-use contend_load::serve::model::variables::ServerVariables;
-use contend_load::stand::model_server::{Model, ModelAnswers, ModelService};
-use contend_load::talk::Target;
-use contend_load::wire::mysql::{Options, PreparedStatement, command};
-use contend_load::wire::{Capabilities, Credentials, Prepared, Value};
-use contend_load::workload::native::{Retries, Way};
-use contend_load::workload::registry;
+use contend_engine::arrival::{Curve, Dispenser, Schedule};
+use contend_plan::{Engine, Process, Protocol, Stage, Workload as Spec};
+use contend_reactor::socket::Address;
+use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
+use contend_engine::run;
+use contend_servers::serve::ServedSession;
+use contend_model::Knobs;
+use contend_model::variables::ServerVariables;
+use contend_servers::model_server::{Model, ModelAnswers, ModelService};
+use contend_client::Target;
+use contend_wire::mysql::{Options, PreparedStatement, command};
+use contend_wire::{Capabilities, Credentials, Prepared, Value};
+use contend_workloads::native::{Retries, Way};
+use contend_workloads::registry;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

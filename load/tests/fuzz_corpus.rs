@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use contend_load::random::Stream;
+use contend_random::Stream;
 
 #[path = "../fuzz/targets/answer.rs"]
 mod answer;

@@ -1,8 +1,8 @@
 //! Logs in and prepares the statement, blocking: this is not what is measured.
 
-use super::Arguments;
-use contend_load::wire::mysql::{AnswerReader, AnswerState, Login, Options, ReplyForm, command};
-use contend_load::wire::{Credentials, Prepared};
+use contend_load::Arguments;
+use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, ReplyForm, command};
+use contend_wire::{Credentials, Prepared};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;

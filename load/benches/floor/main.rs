@@ -20,7 +20,7 @@ mod uring;
 
 use clap::{Parser, ValueEnum};
 use connect::Stream;
-use contend_load::reactor::threads;
+use contend_reactor::threads;
 use question::Question;
 use std::time::{Duration, Instant};
 

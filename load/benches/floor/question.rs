@@ -1,10 +1,10 @@
 //! The bytes of one question, and where an answer ends.
 
-use super::Arguments;
-use super::connect::sql;
-use contend_load::random::Stream;
-use contend_load::wire::mysql::{PreparedStatement, command};
-use contend_load::wire::{Prepared, Value};
+use contend_load::Arguments;
+use contend_load::connect::sql;
+use contend_random::Stream;
+use contend_wire::mysql::{PreparedStatement, command};
+use contend_wire::{Prepared, Value};
 
 /// Digits of a key in a text: a number may begin with zeros.
 const DIGITS: usize = 10;

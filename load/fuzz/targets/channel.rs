@@ -1,7 +1,7 @@
 //! Layers: whatever arrives, the packets that come out stay bounded, and tearing changes nothing.
 
-use contend_load::wire::Credentials;
-use contend_load::wire::mysql::{Algorithm, Channel, Login, Options};
+use contend_wire::Credentials;
+use contend_wire::mysql::{Algorithm, Channel, Login, Options};
 
 /// The content of one compressed packet, and a step of its buffer.
 const OPENED_MAX: usize = (16 << 20) + (128 << 10);

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::Credentials;
-use contend_load::wire::mysql::{Algorithm, Login, Options, TlsConfig};
+use contend_plan::{Tls, TlsMode};
+use contend_wire::Credentials;
+use contend_wire::mysql::{Algorithm, Login, Options, TlsConfig};
 
 const PASSWORD: &str = "a password that nothing else spells";
 /// A proof under the longest RSA key, the response, the first records of TLS.
@@ -54,7 +54,7 @@ fn tls() -> Arc<TlsConfig> {
             mode: TlsMode::Preferred,
             ..Tls::default()
         };
-        contend_load::talk::tls::tls_of(&tls, "db.example")
+        contend_client::tls::tls_of(&tls, "db.example")
             .ok()
             .flatten()
             .unwrap_or_else(|| unreachable!("a configuration without files can always be made"))

@@ -5,13 +5,13 @@
 //! statement as text, `p` one to be prepared, `x` an execution (the number of the statement, then
 //! its values), `u` a database; any other byte is the code of a command.
 
-use contend_load::serve::model::Knobs;
-use contend_load::serve::model::sql::{Understood, understand};
-use contend_load::serve::model::variables::ServerVariables;
-use contend_load::serve::{Received, ServedSession};
-use contend_load::stand::model_server::{Model, ModelAnswers, ModelService};
-use contend_load::wire::Capabilities;
-use contend_load::wire::mysql::{AnswerReader, AnswerState, ReplyForm};
+use contend_model::Knobs;
+use contend_model::sql::{Understood, understand};
+use contend_model::variables::ServerVariables;
+use contend_servers::serve::{Received, ServedSession};
+use contend_servers::model_server::{Model, ModelAnswers, ModelService};
+use contend_wire::Capabilities;
+use contend_wire::mysql::{AnswerReader, AnswerState, ReplyForm};
 use std::sync::{Arc, OnceLock};
 
 const ROWS: u32 = 500;

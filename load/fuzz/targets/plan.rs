@@ -1,9 +1,9 @@
 //! Plans: every text is refused in words or means a run, and what it means stays within bounds.
 
-use contend_load::arrival::{Arrivals, Curve};
+use contend_engine::arrival::{Arrivals, Curve};
 use contend_load::cli::plan_file;
-use contend_load::plan::{Arrival, Plan, Workload};
-use contend_load::workload::native::Way;
+use contend_plan::{Arrival, Plan, Workload};
+use contend_workloads::native::Way;
 
 /// All of it is the plan.
 pub fn run(data: &[u8]) {

@@ -2,13 +2,13 @@
 //!
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
-use contend_load::plan::Protocol;
-use contend_load::wire::{Capabilities, Prepared, Summary};
-use contend_load::workload::native::Way;
-use contend_load::workload::told::native;
-use contend_load::workload::{
-    Answer, Call, Reply, SeatPlace, Session, Sql, SqlError, Step, Verdict,
-};
+use contend_plan::Protocol;
+use contend_wire::{Capabilities, Prepared, Summary};
+use contend_workloads::native::Way;
+use contend_workloads::told::native;
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
+use contend_client::request::Reply;
+use contend_workloads::{Sql, SqlError};
 
 const SEED: u64 = 7;
 const CYCLES: u64 = 3;

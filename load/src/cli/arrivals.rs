@@ -3,12 +3,13 @@
 //! Together with the null server's service times, this fixes when each event of a run should begin
 //! and end. Reports of a run can be checked against it.
 
-use super::output::{self, Undone};
+use crate::cli::output;
+use super::output::Undone;
 use super::{plan_file, service_time};
-use crate::arrival::{Arrivals, Curve};
-use crate::plan::{Arrival, Plan};
-use crate::reactor::clock::seconds_ns;
-use crate::serve::ServiceTime;
+use contend_engine::arrival::{Arrivals, Curve};
+use contend_plan::{Arrival, Plan};
+use contend_reactor::clock::seconds_ns;
+use contend_servers::serve::ServiceTime;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 

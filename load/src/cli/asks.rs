@@ -1,12 +1,13 @@
 //! A plan's native workload, built from its kind and keys.
 
 use super::plan_file::nodes::route_of;
-use crate::arrival::Share;
-use crate::plan::{Plan, Protocol};
-use crate::run::of_plan::{ArmAsks, dispenser_of};
-use crate::workload::native::{Retries, Way};
-use crate::workload::told::Told;
-use crate::workload::{Tongue, Workload};
+use contend_engine::arrival::Share;
+use contend_plan::{Plan, Protocol};
+use contend_engine::of_plan::{ArmAsks, dispenser_of};
+use contend_workloads::native::{Retries, Way};
+use contend_workloads::told::Told;
+use contend_client::request::Tongue;
+use contend_engine::workload::Workload;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! `contend-load clock`: the difference between the clocks of a second host and those of this one.
 
-use super::output::{self, Undone};
-use crate::outcome::{ClockOffset, Failure, Outcome};
-use crate::stand::clock;
+use crate::cli::output;
+use super::output::Undone;
+use contend_figures::outcome::{ClockOffset, Failure, Outcome};
+use contend_servers::clock;
 use serde::Serialize;
 use serde_json::json;
 use std::net::SocketAddr;

@@ -1,10 +1,11 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use super::output::{self, Undone};
-use crate::reactor::signals::Signals;
-use crate::reactor::socket::Address;
-use crate::reactor::threads;
-use crate::stand::far::{DelayLine, LineReport, Tell, stand};
+use crate::cli::output;
+use super::output::Undone;
+use contend_reactor::signals::Signals;
+use contend_reactor::socket::Address;
+use contend_reactor::threads;
+use contend_servers::far::{DelayLine, LineReport, Tell, stand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;

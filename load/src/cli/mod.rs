@@ -30,7 +30,7 @@ mod stray;
 mod sysbench;
 mod tell;
 
-use crate::reactor::parent;
+use contend_reactor::parent;
 use clap::{Parser, Subcommand};
 use output::Undone;
 use std::ffi::OsString;

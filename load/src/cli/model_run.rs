@@ -1,17 +1,18 @@
 //! `contend-load model-run`: the model server in virtual time.
 
-use super::output::{self, Undone};
-use crate::outcome::Percentiles;
-use crate::plan::Distribution;
-use crate::reactor::clock;
-use crate::record::Latency;
-use crate::serve::model::KeyCacheSizes;
-use crate::serve::model::variables::in_bytes;
-use crate::serve::model::virtual_time::VirtualRun;
-use crate::serve::model::virtual_time::costs::HostCosts;
-use crate::serve::model::virtual_time::demands::Demands;
-use crate::serve::model::virtual_time::figures::VirtualFigures;
-use crate::serve::model::virtual_time::lock::Handing;
+use crate::cli::output;
+use super::output::Undone;
+use contend_figures::outcome::Percentiles;
+use contend_random::Distribution;
+use contend_reactor::clock;
+use contend_figures::Latency;
+use contend_model::KeyCacheSizes;
+use contend_model::variables::in_bytes;
+use contend_model::virtual_time::VirtualRun;
+use contend_model::virtual_time::costs::HostCosts;
+use contend_model::virtual_time::demands::Demands;
+use contend_model::virtual_time::figures::VirtualFigures;
+use contend_model::virtual_time::lock::Handing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! `contend-load model-server`: a server with known true effects.
 
-use super::output::{self, Undone};
-use crate::reactor::signals::Signals;
-use crate::serve::model::Knobs;
-use crate::serve::model::variables::ServerVariables;
-use crate::stand::model_server::{ModelService, serve};
+use crate::cli::output;
+use super::output::Undone;
+use contend_reactor::signals::Signals;
+use contend_model::Knobs;
+use contend_model::variables::ServerVariables;
+use contend_servers::model_server::{ModelService, serve};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,9 +4,9 @@ mod load;
 pub mod nodes;
 
 use super::nearest::nearest_of;
-use crate::plan::{PLAN_VERSION, Plan, Server, Workload};
-use crate::workload::registry;
-use crate::workload::told::Told;
+use contend_plan::{PLAN_VERSION, Plan, Server, Workload};
+use contend_workloads::registry;
+use contend_workloads::told::Told;
 use serde::Deserialize;
 use std::io::Read;
 

@@ -1,11 +1,12 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
-use super::output::{self, Undone};
-use crate::outcome::Outcome;
-use crate::plan::Plan;
-use crate::serve::model::Knobs;
-use crate::serve::model::variables::ServerVariables;
-use crate::workload::registry;
+use crate::cli::output;
+use super::output::Undone;
+use contend_figures::outcome::Outcome;
+use contend_plan::Plan;
+use contend_model::Knobs;
+use contend_model::variables::ServerVariables;
+use contend_workloads::registry;
 use clap::ValueEnum;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;

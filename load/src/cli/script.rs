@@ -1,14 +1,16 @@
 //! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
-use super::output::{self, Undone};
+use crate::cli::output;
+use super::output::Undone;
 use super::plan_file;
-use super::sysbench::planned::{self, Planned, in_script};
-use crate::load_data::make_database;
-use crate::lua::options::{OptionType, normal_name};
-use crate::lua::{Called, ScriptError, Sharing, thread};
-use crate::plan::Plan;
-use crate::reactor::threads;
-use crate::run::script as host;
+use crate::cli::sysbench::planned;
+use super::sysbench::planned::{Planned, in_script};
+use contend_data::filling::make_database;
+use contend_sysbench::lua::options::{OptionType, normal_name};
+use contend_sysbench::lua::{Called, ScriptError, Sharing, thread};
+use contend_plan::Plan;
+use contend_reactor::threads;
+use contend_sysbench::host as host;
 use serde::Serialize;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! The time that a null server's answers take, as options of the server and of the computation.
 
-use crate::reactor::clock::seconds_ns;
-use crate::serve::ServiceTime;
+use contend_reactor::clock::seconds_ns;
+use contend_servers::serve::ServiceTime;
 
 /// An hour: a longer time is probably a mistaken unit.
 const TIME_US_MAX: f64 = 3.6e9;

@@ -3,15 +3,14 @@
 mod figures;
 
 use super::new_file::NewFile;
-use super::output::{self, ratio};
-use crate::outcome::{
-    ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
-    Phase, Slice, Visit,
-};
-use crate::record::{HdrLog, Latency, OpenTally, Tally};
-use crate::run::job::{ArmJob, Setup};
-use crate::run::measured::{self, Ended, Measured, Progress, Queue};
-use crate::workload::Workload;
+use crate::cli::output;
+use super::output::ratio;
+use contend_figures::outcome::{ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice, Visit};
+use contend_figures::{HdrLog, Latency, OpenTally, Tally};
+use contend_engine::job::{ArmJob, Setup};
+use contend_engine::measured;
+use contend_engine::measured::{Ended, Measured, Progress, Queue};
+use contend_engine::workload::Workload;
 use serde::Serialize;
 use std::io::{self, BufWriter};
 use std::sync::Arc;

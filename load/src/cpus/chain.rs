@@ -3,7 +3,7 @@
 
 use super::mapped::MappedWords;
 use super::pairs::median;
-use crate::random::Stream;
+use contend_random::Stream;
 use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};

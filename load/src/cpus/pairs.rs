@@ -5,7 +5,7 @@
 //! speed of arithmetic.
 
 use super::stay_on;
-use crate::random::Permutation;
+use contend_random::Permutation;
 use serde::Serialize;
 use std::hint::spin_loop;
 use std::io;

@@ -1,7 +1,8 @@
 //! Scripts that do what no script should: each ends in words, and contend-load by itself.
 
-use crate::fake::{self, FakeServer, Script};
-use crate::program::{Folder, PROGRAM, plan, said, sysbench, terminate};
+use contend_load::fake;
+use contend_load::fake::{FakeServer, Script};
+use contend_load::program::{Folder, PROGRAM, plan, said, sysbench, terminate};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;

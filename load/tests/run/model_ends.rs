@@ -1,9 +1,10 @@
 //! The model server under load: its cache is changed, clients break off, it is told to end.
 
-use crate::model_server::{Control, Model};
-use crate::program::{self, PROGRAM};
-use contend_load::random::Stream;
-use contend_load::wire::mysql::command;
+use contend_load::model_server::{Control, Model};
+use contend_load::program;
+use contend_load::program::PROGRAM;
+use contend_random::Stream;
+use contend_wire::mysql::command;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,8 @@
 //! Hosts that share a run: each asks its part, the parts add up to what one host would have asked.
 
-use crate::null_server::{self, Server};
-use crate::program::{PROGRAM, done, failure, fed, lines, run};
+use contend_load::null_server;
+use contend_load::null_server::Server;
+use contend_load::program::{PROGRAM, done, failure, fed, lines, run};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -50,7 +51,7 @@ impl Host {
 
 /// The steady clock, as a test reads it.
 fn now_ns() -> u64 {
-    contend_load::reactor::clock::now_ns()
+    contend_reactor::clock::now_ns()
 }
 
 fn merged(plan: &Value, parts: &[Vec<String>]) -> Output {

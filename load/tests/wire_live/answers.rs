@@ -1,9 +1,9 @@
 //! Answers of every shape, with and without EOF packets, torn and whole.
 
-use contend_load::wire::mysql::{AnswerPacket, BinaryRow, Column, Options, ReplyForm, command};
-use contend_load::wire::{Capabilities, Date, Flavour, Time, Value};
+use contend_wire::mysql::{AnswerPacket, BinaryRow, Column, Options, ReplyForm, command};
+use contend_wire::{Capabilities, Date, Flavour, Time, Value};
 
-use crate::client::{Client, Server, server};
+use contend_load::client::{Client, Server, server};
 
 fn both(server: &Server, mut check: impl FnMut(&mut Client)) {
     for deprecate_eof in [true, false] {

@@ -1,10 +1,10 @@
 //! TLS and compression, alone and together.
 
-use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::mysql::{Algorithm, Options, ReplyForm, command};
-use contend_load::wire::{Flavour, Value, WireError};
+use contend_plan::{Tls, TlsMode};
+use contend_wire::mysql::{Algorithm, Options, ReplyForm, command};
+use contend_wire::{Flavour, Value, WireError};
 
-use crate::client::{Client, Server, ours, server, tls, tls_of};
+use contend_load::client::{Client, Server, ours, server, tls, tls_of};
 
 fn make_user(server: &Server, user: &str, more: &str) {
     let mut root = Client::root(server);

@@ -6,12 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::mysql::{
-    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Consent, FrameReader, Login,
-    Options, PreparedStatement, ReplyForm, ServerKey, TextRow, TlsConfig, command, sequence_after,
-};
-use contend_load::wire::{Credentials, ServerError, Summary, WireError};
+use contend_plan::{Tls, TlsMode};
+use contend_wire::mysql::{Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Consent, FrameReader, Login, Options, PreparedStatement, ReplyForm, ServerKey, TextRow, TlsConfig, command, sequence_after};
+use contend_wire::{Credentials, ServerError, Summary, WireError};
 
 /// Where the server under test is.
 #[derive(Clone, Debug, serde::Deserialize)]
@@ -268,7 +265,7 @@ pub fn tls(server: &Server, mode: TlsMode) -> Options {
 }
 
 pub fn tls_of(tls: Tls, host: &str) -> Options {
-    let tls: Option<Arc<TlsConfig>> = contend_load::talk::tls::tls_of(&tls, host).unwrap();
+    let tls: Option<Arc<TlsConfig>> = contend_client::tls::tls_of(&tls, host).unwrap();
     Options { tls, ..ours() }
 }
 

@@ -1,10 +1,10 @@
 //! Every login plugin that the server has, over every way that leads to it.
 
-use contend_load::plan::TlsMode;
-use contend_load::wire::mysql::{Consent, Options};
-use contend_load::wire::{Flavour, WireError};
+use contend_plan::TlsMode;
+use contend_wire::mysql::{Consent, Options};
+use contend_wire::{Flavour, WireError};
 
-use crate::client::{Client, Server, ours, server, tls};
+use contend_load::client::{Client, Server, ours, server, tls};
 
 const PASSWORD: &str = "pass wörd";
 

@@ -1,9 +1,9 @@
 //! The progress of a fill: each table, and all of them together.
 
 use crate::cli::output;
-use crate::fill::schema::Dataset;
-use crate::load_data::{FillPhase, LoadProgress};
-use crate::outcome::{FillOutcome, FillProgress, TableProgress};
+use contend_data::schema::Dataset;
+use contend_data::filling::{FillPhase, LoadProgress};
+use contend_figures::outcome::{FillOutcome, FillProgress, TableProgress};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -144,9 +144,9 @@ fn in_words(progress: &FillProgress) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::fill::StorageEngine;
-    use crate::fill::registry;
-    use crate::fill::schema::Wish;
+    use contend_data::StorageEngine;
+    use contend_data::registry;
+    use contend_data::schema::Wish;
     use std::time::Duration;
 
     #[test]

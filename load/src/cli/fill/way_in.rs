@@ -1,8 +1,8 @@
 //! Encryption of the connection, and when the password may be sent.
 
-use crate::plan::{Tls, TlsMode};
-use crate::talk::tls::{consent_of, tls_of};
-use crate::wire::mysql::Options;
+use contend_plan::{Tls, TlsMode};
+use contend_client::tls::{consent_of, tls_of};
+use contend_wire::mysql::Options;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 //! literals are the numbers of C's `random()`: first for the rows, then for the statements.
 
 use super::glibc_random::Random;
-use crate::workload::client_list::Text;
+use contend_workloads::client_list::Text;
 
 /// Letters of a text column; two of the alphabet are missing, as in mysqlslap.
 const LETTERS: &[u8; 60] = b"0123456789ABCDEFGHIJKLMNOPQRSTWXYZabcdefghijklmnopqrstuvwxyz";

@@ -4,14 +4,14 @@ use super::control;
 use super::print;
 use super::progress::SlapProgress;
 use super::settings::SlapSettings;
-use crate::arrival::{Dispenser, Schedule};
+use contend_engine::arrival::{Dispenser, Schedule};
 use crate::cli::output::remark;
-use crate::outcome::{Failure, one_line};
-use crate::run;
-use crate::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
-use crate::run::measured::{Ended, Measured};
-use crate::talk::Target;
-use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
+use contend_figures::outcome::{Failure, one_line};
+use contend_engine;
+use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
+use contend_engine::measured::{Ended, Measured};
+use contend_client::Target;
+use contend_workloads::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 
 /// Attempts per connection that is refused.

@@ -33,10 +33,10 @@ pub mod fuzzed {
 
 use crate::cli::output::{end_with_the_pipe, remark};
 use crate::cli::secrets;
-use crate::outcome::{Failure, one_line};
-use crate::talk::Target;
-use crate::talk::blocking::ControlConnection;
-use crate::talk::failure;
+use contend_figures::outcome::{Failure, one_line};
+use contend_client::Target;
+use contend_client::blocking::ControlConnection;
+use contend_client::failure;
 use arguments::SlapRefusal;
 use control::Control;
 use progress::SlapProgress;

@@ -1,6 +1,6 @@
 //! The progress of an iteration, on the last line of a terminal.
 
-use crate::run::measured::Progress as Told;
+use contend_engine::measured::Progress as Told;
 use std::io::{IsTerminal as _, Write as _};
 
 /// Says so on standard error, if that is a terminal.

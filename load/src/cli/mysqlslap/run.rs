@@ -1,17 +1,19 @@
 //! Every engine, every number of clients, every iteration, in mysqlslap's order.
 
-use super::control::{self, Control, quoted};
-use super::load::{self, AUTOCOMMIT_OFF, Iteration, NO_KEY};
+use crate::cli::mysqlslap::control;
+use super::control::{Control, quoted};
+use crate::cli::mysqlslap::load;
+use super::load::{AUTOCOMMIT_OFF, Iteration, NO_KEY};
 use super::progress::SlapProgress;
 use super::report::{Round, Writers};
 use super::settings::SlapSettings;
 use super::values::{Concurrency, EngineGiven};
 use super::{SlapHalt, print};
 use crate::cli::output::remark;
-use crate::outcome::Failure;
-use crate::talk::Target;
-use crate::workload::client_list::Text;
-use crate::workload::statement::first_word;
+use contend_figures::outcome::Failure;
+use contend_client::Target;
+use contend_workloads::client_list::Text;
+use contend_workloads::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};

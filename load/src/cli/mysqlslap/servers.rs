@@ -1,12 +1,13 @@
 //! Which server the options name, and how to enter it.
 
 use super::arguments::SlapOptions;
-use crate::plan::{Tls, TlsMode};
-use crate::reactor::socket::{Address, local_socket};
-use crate::talk::Target;
-use crate::talk::tls::{consent_of, tls_of};
-use crate::wire::Credentials;
-use crate::wire::mysql::{self, Algorithm};
+use contend_plan::{Tls, TlsMode};
+use contend_reactor::socket::{Address, local_socket};
+use contend_client::Target;
+use contend_client::tls::{consent_of, tls_of};
+use contend_wire::Credentials;
+use contend_wire::mysql;
+use contend_wire::mysql::Algorithm;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

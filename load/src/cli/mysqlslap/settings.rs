@@ -6,7 +6,7 @@ use super::texts::{Texts, read};
 use super::values::{
     Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
 };
-use crate::record::IgnoredErrors;
+use contend_figures::IgnoredErrors;
 
 /// All settings of a run.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! From a text to the statements in it.
 
-use crate::workload::{Comment, comment};
+use contend_workloads::{Comment, comment};
 use std::fmt;
 
 /// The statements of a text, in order.

@@ -3,7 +3,7 @@
 
 use super::arguments::SlapOptions;
 use super::auto::LoadType;
-use crate::record::IgnoredErrors;
+use contend_figures::IgnoredErrors;
 
 /// A storage engine and the options of tables in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Refuses what a plan cannot mean by its `load` and its arms.
 
 use super::{check_members, range, time};
-use crate::plan::{Arrival, DEPTH_MAX, HOSTS_MAX, LOOK_READS_MAX, Load, Plan, Slices, Stage};
+use contend_plan::{Arrival, DEPTH_MAX, HOSTS_MAX, LOOK_READS_MAX, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;

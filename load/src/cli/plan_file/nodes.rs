@@ -2,9 +2,9 @@
 
 use super::check_members;
 use crate::cli::nearest::nearest_of;
-use crate::plan::{Node, Owner, Plan, Route as Spec};
-use crate::workload::native::{ByKey, NodeRoute};
-use crate::workload::told::Told;
+use contend_plan::{Node, Owner, Plan, Route as Spec};
+use contend_workloads::native::{ByKey, NodeRoute};
+use contend_workloads::told::Told;
 use std::collections::BTreeMap;
 
 /// More servers than anybody has; links and places are counted in two bytes.

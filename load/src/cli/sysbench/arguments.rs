@@ -1,11 +1,12 @@
 //! Takes a command line apart: options, the test, the command.
 
-use super::table::{self, Whose};
+use crate::cli::sysbench::table;
+use super::table::Whose;
 use crate::cli::byte_order_mark::without_mark;
 use crate::cli::secrets;
-use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
-use crate::lua::run::Compat;
-use crate::talk::failure;
+use contend_sysbench::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
+use contend_sysbench::lua::run::Compat;
+use contend_client::failure;
 
 /// A command line, before anybody asked what its options mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The books of a run: its counts and records since the last report of each kind.
 
 use crate::cli::output::ratio;
-use crate::record::{Counter, Latency, Reading};
+use contend_figures::{Counter, Latency, Reading};
 
 /// Figures of one stretch of time.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use super::table;
 use crate::cli::nearest::nearest_of;
 use crate::cli::stray::{with_minus_signs, without_dashes};
-use crate::lua::chunks;
-use crate::lua::options::{OptionType, normal_name};
-use crate::lua::run::{Compat, LoadedScript};
+use contend_sysbench::lua::chunks;
+use contend_sysbench::lua::options::{OptionType, normal_name};
+use contend_sysbench::lua::run::{Compat, LoadedScript};
 
 /// Tests of 0.4 and 0.5 whose names are others today.
 const SUCCESSORS: [(&str, &str); 7] = [

@@ -20,21 +20,19 @@ mod settings;
 mod table;
 mod watch;
 
-use crate::arrival::{Dispenser, Schedule};
+use contend_engine::arrival::{Dispenser, Schedule};
 use crate::cli::output::{end_with_the_pipe, remark};
 use crate::cli::secrets;
-use crate::lua::chunks::Chunks;
-use crate::lua::figures::Figures;
-use crate::lua::loaded::Loaded;
-use crate::lua::log::{Level, Log, write_stdout};
-use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
-use crate::lua::options::{
-    BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
-};
-use crate::lua::run::{Compat, Late, Run, Stop};
-use crate::lua::states::States;
-use crate::lua::{ScriptError, State};
-use crate::run::script::{BlockingIo, Servers};
+use contend_sysbench::lua::chunks::Chunks;
+use contend_sysbench::lua::figures::Figures;
+use contend_sysbench::lua::loaded::Loaded;
+use contend_sysbench::lua::log::{Level, Log, write_stdout};
+use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
+use contend_sysbench::lua::options::{BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse};
+use contend_sysbench::lua::run::{Compat, Late, Run, Stop};
+use contend_sysbench::lua::states::States;
+use contend_sysbench::lua::{ScriptError, State};
+use contend_sysbench::host::{BlockingIo, Servers};
 use arguments::{CommandLine, Given, Refused};
 use script::Found;
 use settings::Settings;
@@ -232,7 +230,7 @@ fn say_header(log: &Log, compat: Compat) {
         "sysbench {} (contend-load {} using bundled LuaJIT {})\n",
         compat.version(),
         env!("CARGO_PKG_VERSION"),
-        crate::lua::luajit_version()
+        contend_sysbench::lua::luajit_version()
     ));
 }
 
@@ -320,6 +318,6 @@ fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, Script
 
 /// Reports that a function of the script failed.
 pub(crate) fn fatal(run: &Run, function: &str, error: &ScriptError) -> Halt {
-    crate::lua::thread::say_failed(run, function, error);
+    contend_sysbench::lua::thread::say_failed(run, function, error);
     Halt::Said
 }

@@ -2,9 +2,9 @@
 
 use super::books::ReportFigures;
 use crate::cli::output::ratio;
-use crate::lua::histogram::Histogram;
-use crate::lua::run::Compat;
-use crate::record::{Counter, Latency, Reading};
+use contend_sysbench::lua::histogram::Histogram;
+use contend_sysbench::lua::run::Compat;
+use contend_figures::{Counter, Latency, Reading};
 use std::fmt::Write as _;
 
 const MS_PER_NS: f64 = 1e-6;
@@ -198,7 +198,7 @@ DEBUG:                  total time taken by event execution: {:.4}s",
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::COUNTERS;
+    use contend_figures::COUNTERS;
 
     fn form() -> Form {
         Form {

@@ -2,8 +2,8 @@
 
 use super::table::BUILT_IN;
 use crate::cli::secrets::hidden;
-use crate::lua::modules;
-use crate::lua::run::LoadedScript;
+use contend_sysbench::lua::modules;
+use contend_sysbench::lua::run::LoadedScript;
 use std::io::Read as _;
 
 /// Longest script that is read: anything longer was named by mistake.

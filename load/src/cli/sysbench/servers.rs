@@ -2,16 +2,17 @@
 
 use super::arguments::Wrong;
 use super::settings::path_of;
-use crate::lua::database::{Database, Endpoint};
-use crate::lua::options::{ScriptOptions, list};
-use crate::lua::run::Compat;
-use crate::plan::{Tls, TlsMode};
-use crate::reactor::socket::{Address, local_socket};
-use crate::record::IgnoredErrors;
-use crate::run::script::Servers;
-use crate::talk::tls::{consent_of, tls_of};
-use crate::wire::Credentials;
-use crate::wire::mysql::{self, Algorithm};
+use contend_sysbench::lua::database::{Database, Endpoint};
+use contend_sysbench::lua::options::{ScriptOptions, list};
+use contend_sysbench::lua::run::Compat;
+use contend_plan::{Tls, TlsMode};
+use contend_reactor::socket::{Address, local_socket};
+use contend_figures::IgnoredErrors;
+use contend_sysbench::host::Servers;
+use contend_client::tls::{consent_of, tls_of};
+use contend_wire::Credentials;
+use contend_wire::mysql;
+use contend_wire::mysql::Algorithm;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! The options that do not belong to scripts: names, kinds, defaults, whose they are, help.
 
-use crate::lua::options::{OptionType, normal_name};
-use crate::lua::run::Compat;
+use contend_sysbench::lua::options::{OptionType, normal_name};
+use contend_sysbench::lua::run::Compat;
 use InPlan::{Open, Said};
 use OptionType::{Bool, Double, File, Int, List, Size, Str};
 use Whose::{Both, Only1_0, Only1_1, Ours};
@@ -188,7 +188,7 @@ pub fn named_in_either(first: Compat, name: &str) -> Option<&'static Known> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::lua::options::parse;
+    use contend_sysbench::lua::options::parse;
     use std::collections::HashSet;
 
     #[test]

@@ -1,11 +1,11 @@
 //! Figures of tallies as outcomes have them: by kind of event, by statement class, by node.
 
-use crate::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
-use crate::record::{ErrorTally, KindTally, Tally};
-use crate::run::measured::Measured;
-use crate::talk::dialect::SessionFacts;
-use crate::talk::failure;
-use crate::workload::Workload;
+use contend_figures::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
+use contend_figures::{ErrorTally, KindTally, Tally};
+use contend_engine::measured::Measured;
+use contend_client::dialect::SessionFacts;
+use contend_client::failure;
+use contend_engine::workload::Workload;
 use std::borrow::Cow;
 
 /// The requests of each node.

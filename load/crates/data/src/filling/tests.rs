@@ -1,0 +1,132 @@
+//! Filling judged by what the server would see: statements, rows, refusals.
+
+#![allow(clippy::unwrap_used)]
+use super::tables::fill_tables;
+use super::*;
+use crate::{KeyColumn, Rows, Sbtest, StorageEngine};
+use contend_servers::serve::ServiceTime;
+use contend_servers::null_server::testing::NullServer;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+#[test]
+fn one_key_made_the_slow_way_is_enough_to_say_so() {
+    let sorted = |states: &[&str]| sorted_by_states(states.iter().copied());
+    assert_eq!(sorted(&["Reading file", "End bulk insert"]), None);
+    assert_eq!(sorted(&["Creating index", "Repair by sorting"]), Some(true));
+    assert_eq!(
+        sorted(&["Repair by sorting", "Repair with keycache"]),
+        Some(false)
+    );
+}
+
+#[test]
+fn a_full_disk_is_known_by_code_and_by_words() {
+    for (code, message) in [
+        (Some(1114), "The table 't' is full"),
+        (Some(3), "Error writing file 't.MYD' (Errcode: 28)"),
+        (Some(1030), "Got error 28 from storage engine"),
+    ] {
+        let told = explain(Failure {
+            code,
+            statement: Some("LOAD DATA".to_owned()),
+            ..Failure::plain(message)
+        });
+        assert!(told.message.contains("disk is full"), "{message}");
+        assert!(told.hint.is_some());
+    }
+    let other = Failure::plain("syntax");
+    assert_eq!(explain(other.clone()), other);
+}
+
+fn order(name: &str, engine: StorageEngine, rows: u64) -> TableLoad {
+    TableLoad {
+        table: Sbtest::Study.table(name, engine, "").unwrap(),
+        content: Arc::new(Rows::new(1, rows, &KeyColumn::RowNumber)),
+        pipe_folder: None,
+    }
+}
+
+#[test]
+fn every_engine_gets_all_rows_and_the_same_content() {
+    let server = NullServer::quick();
+    let stop = AtomicBool::new(false);
+    let mut sums = Vec::new();
+    for engine in [
+        StorageEngine::MyIsam,
+        StorageEngine::Aria,
+        StorageEngine::InnoDb,
+        StorageEngine::RocksDb,
+        StorageEngine::Other("Memory".to_owned()),
+    ] {
+        let mut phases = Vec::new();
+        let mut tell = |progress: LoadProgress| phases.push(progress.phase);
+        let filled = fill(
+            &server.target(),
+            &order("t", engine, 5_000),
+            &mut tell,
+            &stop,
+        )
+        .unwrap();
+        assert_eq!((filled.rows, filled.transport), (5_000, Transport::Local));
+        assert!(filled.total_s >= filled.load_s);
+        assert_eq!(phases.first(), Some(&FillPhase::Load));
+        assert_eq!(phases.last(), Some(&FillPhase::Done));
+        sums.push((filled.checksum, filled.bytes));
+    }
+    assert!(sums.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn a_pipe_that_the_server_does_not_open_is_no_obstacle() {
+    let server = NullServer::quick();
+    let mut order = order("t", StorageEngine::MyIsam, 1_000);
+    order.pipe_folder = Some(std::env::temp_dir());
+    let stop = AtomicBool::new(false);
+    let filled = fill(&server.target(), &order, &mut |_| {}, &stop).unwrap();
+    assert_eq!((filled.rows, filled.transport), (1_000, Transport::Local));
+    order.pipe_folder = Some("/nonexistent/folder".into());
+    let trouble = fill(&server.target(), &order, &mut |_| {}, &stop).unwrap_err();
+    assert!(trouble.failure().message.contains("/nonexistent/folder"));
+}
+
+#[test]
+fn a_signal_stops_a_fill_that_waits() {
+    let hour = 3_600_000_000_000;
+    let server = NullServer::start(ServiceTime::Fixed { ns: hour }, None);
+    let stop = AtomicBool::new(false);
+    let trouble = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            stop.store(true, Ordering::Relaxed);
+        });
+        let order = order("t", StorageEngine::InnoDb, 10);
+        fill(&server.target(), &order, &mut |_| {}, &stop).unwrap_err()
+    });
+    assert!(matches!(trouble, Trouble::Stopped(failure) if failure.message.contains("signal")));
+}
+
+#[test]
+fn several_tables_keep_their_order_and_are_all_told_of() {
+    let server = NullServer::quick();
+    let orders: Vec<TableLoad> = (1..=5)
+        .map(|number| order(&format!("t{number}"), StorageEngine::InnoDb, 100 * number))
+        .collect();
+    let told = Mutex::new([0u64; 5]);
+    let tell = |place: usize, progress: LoadProgress| told.lock().unwrap()[place] = progress.rows;
+    let stop = AtomicBool::new(false);
+    let filled = fill_tables(&server.target(), &orders, 3, &tell, &|_| Ok(()), &stop).unwrap();
+    let rows: Vec<u64> = filled.iter().map(|table| table.rows).collect();
+    assert_eq!(rows, [100, 200, 300, 400, 500]);
+    assert_eq!(*told.lock().unwrap(), [100, 200, 300, 400, 500]);
+}
+
+#[test]
+fn a_stop_before_the_first_table_is_a_stop() {
+    let server = NullServer::quick();
+    let stop = AtomicBool::new(true);
+    let orders = [order("t", StorageEngine::InnoDb, 10)];
+    let trouble =
+        fill_tables(&server.target(), &orders, 1, &|_, _| {}, &|_| Ok(()), &stop).unwrap_err();
+    assert!(matches!(trouble, Trouble::Stopped(_)));
+}

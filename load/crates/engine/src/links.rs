@@ -1,0 +1,410 @@
+//! The links (connections) of a worker: the seat that each belongs to, the server that it leads to,
+//! and the bytes sent and received on it.
+
+use super::job::At;
+use super::shared::{Shared, UnderWay};
+use contend_reactor::engine::Engine;
+use contend_client::dialect::{Dialect, Heard, SessionFacts};
+use contend_wire::WireError;
+use contend_client::request::{Class, LinkNumber, Reply, Request};
+use crate::workload::Session;
+
+/// A link, and whose it is.
+pub struct SeatLink<D> {
+    pub link: D,
+    /// If several seats share it: the one that opens it, or whose request is answered next.
+    pub seat: usize,
+    pub number: LinkNumber,
+    /// Where it leads.
+    pub at: At,
+    /// The last request: when the session made it, its bytes, and the bytes of its answer so far.
+    /// The engine knows when it was sent.
+    pub asked_ns: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Requests that get no answer; they are sent together with the next one that gets one.
+    held_back: Vec<u8>,
+    /// Pause before the next attempt to connect.
+    backoff_ns: u64,
+    /// When the link was lost; none unless it is lost.
+    pub lost_ns: Option<u64>,
+    /// When the present attempt to connect began.
+    pub attempt_ns: u64,
+    /// Several seats ask on it.
+    pub shared: Option<Box<Shared>>,
+}
+
+/// The shortest and the longest pause between attempts to connect. Each pause is twice as long as
+/// the one before.
+const BACKOFF_NS_MIN: u64 = 10_000_000;
+const BACKOFF_NS_MAX: u64 = 1_000_000_000;
+
+impl<D: Dialect> SeatLink<D> {
+    /// A connection that is not open yet.
+    pub fn new(seat: usize, number: LinkNumber, at: At) -> Self {
+        Self {
+            link: D::default(),
+            seat,
+            number,
+            at,
+            asked_ns: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            held_back: Vec::new(),
+            backoff_ns: BACKOFF_NS_MIN,
+            lost_ns: None,
+            attempt_ns: 0,
+            shared: None,
+        }
+    }
+
+    /// The pause before the next attempt; the one after will be twice as long.
+    pub fn back_off_ns(&mut self) -> u64 {
+        let pause = self.backoff_ns;
+        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
+        pause
+    }
+
+    /// An attempt succeeded: the next pause is a short one again.
+    pub fn forget_back_off(&mut self) {
+        self.backoff_ns = BACKOFF_NS_MIN;
+    }
+}
+
+/// All links of one worker. The place of a link is its token, by which the engine knows its socket.
+pub struct Links<D> {
+    pub all: Vec<SeatLink<D>>,
+    /// Bytes to send: a request of a session, or what a link must send at once.
+    pub out: Vec<u8>,
+    spare: Vec<u8>,
+    /// A local file that a server asked for.
+    file: Vec<u8>,
+    /// Some link is shared by several seats.
+    pub shares: bool,
+}
+
+/// What became of a request.
+pub enum Sent {
+    /// Its answer will come.
+    Asked,
+    /// It gets no answer, and is sent together with the next one that gets one.
+    HeldBack,
+    /// The link is not open.
+    Closed,
+    Failed(WireError),
+}
+
+impl<D: Dialect> Links<D> {
+    pub fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            out: Vec::with_capacity(4096),
+            spare: Vec::new(),
+            file: Vec::new(),
+            shares: false,
+        }
+    }
+
+    #[inline]
+    pub fn at(&self, token: usize) -> Option<&SeatLink<D>> {
+        self.all.get(token)
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, token: usize) -> Option<&mut SeatLink<D>> {
+        self.all.get_mut(token)
+    }
+
+    /// Adds a link; returns its token.
+    pub fn add(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
+        self.all.push(SeatLink::new(seat, number, at));
+        self.all.len() - 1
+    }
+
+    /// Adds a link that several seats share; returns its token.
+    pub fn add_shared(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
+        self.shares = true;
+        self.all.push(SeatLink {
+            shared: Some(Box::default()),
+            ..SeatLink::new(seat, number, at)
+        });
+        self.all.len() - 1
+    }
+
+    #[inline]
+    pub fn shared(&self, token: usize) -> Option<&Shared> {
+        self.all.get(token)?.shared.as_deref()
+    }
+
+    pub fn shared_mut(&mut self, token: usize) -> Option<&mut Shared> {
+        self.all.get_mut(token)?.shared.as_deref_mut()
+    }
+
+    /// A closed one of these links: preferably one that led to this server before.
+    pub fn closed_one(&self, tokens: &[usize], at: At) -> Option<usize> {
+        let is_closed = |token: &usize| self.at(*token).is_none_or(|one| one.link.is_closed());
+        let was_there = |token: &usize| self.at(*token).is_some_and(|one| one.at == at);
+        let mut closed = tokens.iter().copied().filter(is_closed);
+        closed.clone().find(was_there).or_else(|| closed.next())
+    }
+
+    /// The first of these links that waits for an answer.
+    pub fn waiting_one(&self, tokens: &[usize]) -> Option<usize> {
+        let waits = |token: &usize| self.at(*token).is_some_and(|one| one.link.is_waiting());
+        tokens.iter().copied().find(waits)
+    }
+
+    /// What these links agreed with their servers.
+    pub fn facts(&self, tokens: &[usize]) -> Vec<SessionFacts> {
+        let links = tokens.iter().filter_map(|token| self.at(*token));
+        links.filter_map(|one| one.link.facts()).collect()
+    }
+
+    /// Sends `out` as a request that the session of a seat made at `now_ns`.
+    #[inline(always)]
+    pub fn send<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        (token, seat): (usize, usize),
+        request: Request,
+        now_ns: u64,
+    ) -> Sent {
+        let Some(one) = self.all.get_mut(token) else {
+            return Sent::Closed;
+        };
+        if !one.link.is_open() {
+            return Sent::Closed;
+        }
+        if one.shared.is_some() {
+            return self.send_behind(engine, (token, seat), request, now_ns);
+        }
+        one.asked_ns = now_ns;
+        let has_answer = request.reply != Reply::Nothing;
+        if has_answer {
+            one.link.expect(request, D::sequence_after(&self.out));
+        }
+        let bytes = match one.link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => bytes,
+            Err(error) => return Sent::Failed(error),
+        };
+        one.sent_bytes = bytes.len() as u64;
+        one.received_bytes = 0;
+        if !has_answer || !one.held_back.is_empty() {
+            one.held_back.extend_from_slice(bytes);
+        }
+        // An engine holds one request of such a link until its answer comes. A request that gets no
+        // answer is therefore kept, and sent together with the next one that gets one.
+        if !has_answer {
+            return Sent::HeldBack;
+        }
+        if one.held_back.is_empty() {
+            engine.send(token, bytes);
+        } else {
+            engine.send(token, &one.held_back);
+            one.held_back.clear();
+        }
+        Sent::Asked
+    }
+
+    /// Like [`Self::send`], on a link that several seats share: behind the requests that are under
+    /// way. Each such request gets an answer.
+    fn send_behind<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        (token, seat): (usize, usize),
+        request: Request,
+        asked_ns: u64,
+    ) -> Sent {
+        let Some(SeatLink {
+            link,
+            shared: Some(shared),
+            ..
+        }) = self.all.get_mut(token)
+        else {
+            return Sent::Closed;
+        };
+        let sequence = D::sequence_after(&self.out);
+        let bytes = match link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => bytes,
+            Err(error) => return Sent::Failed(error),
+        };
+        shared.behind.push_back(UnderWay {
+            seat,
+            request,
+            sequence,
+            asked_ns,
+            sent_bytes: bytes.len() as u64,
+        });
+        engine.send(token, bytes);
+        // Answers are looked at first: see `turn`.
+        match link.is_waiting() || shared.is_answering {
+            true => link.expect_more(true),
+            false => self.expect_next(token),
+        }
+        Sent::Asked
+    }
+
+    /// An answer on a shared link is about to be looked at.
+    pub fn begin_answer(&mut self, token: usize) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+        {
+            shared.is_answering = true;
+            let left = one.link.left_bytes() as u64;
+            one.received_bytes = one.received_bytes.saturating_sub(left);
+        }
+    }
+
+    /// The answer on a shared link was looked at: waits for the answer to the next request that is
+    /// under way. True if bytes of it are there.
+    pub fn end_answer(&mut self, token: usize) -> bool {
+        if let Some(shared) = self.shared_mut(token) {
+            shared.is_answering = false;
+        }
+        let waits = |one: &SeatLink<D>| one.link.is_waiting();
+        if !self.at(token).is_some_and(waits) {
+            self.expect_next(token);
+        }
+        self.at(token).is_some_and(|one| one.link.has_left())
+    }
+
+    /// Waits for the answer to the request that is behind the last one that was answered.
+    fn expect_next(&mut self, token: usize) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+            && let Some(next) = shared.behind.pop_front()
+        {
+            (one.seat, one.asked_ns) = (next.seat, next.asked_ns);
+            one.sent_bytes = next.sent_bytes;
+            one.received_bytes = one.link.left_bytes() as u64;
+            one.link.expect(next.request, next.sequence);
+            one.link.expect_more(!shared.behind.is_empty());
+        }
+    }
+
+    /// Notes the answers to the setup of a shared link, for seats that did not send it.
+    pub fn note_setup(&mut self, token: usize, request: Request) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+            && shared.opener.is_some()
+            && request.class == Class::Uncounted
+        {
+            shared.setup.push(one.link.prepared());
+        }
+    }
+
+    /// The seats whose requests are under way, in order.
+    pub fn under_way(&self, token: usize) -> Vec<usize> {
+        let Some(one) = self.at(token) else {
+            return Vec::new();
+        };
+        let first = one.link.is_waiting().then_some(one.seat);
+        let behind = one.shared.iter().flat_map(|shared| &shared.behind);
+        first
+            .into_iter()
+            .chain(behind.map(|asked| asked.seat))
+            .collect()
+    }
+
+    /// Takes bytes that came after the last answer.
+    pub fn hear_left(&mut self, token: usize) -> Result<Heard, WireError> {
+        self.out.clear();
+        match self.all.get_mut(token) {
+            Some(one) => one.link.hear_left(&mut self.spare),
+            None => Ok(Heard::More),
+        }
+    }
+
+    /// Takes bytes of a socket. What must be sent at once is in `out`.
+    #[inline]
+    pub fn hear(&mut self, token: usize, bytes: &[u8]) -> Result<Heard, WireError> {
+        let Some(one) = self.all.get_mut(token) else {
+            return Ok(Heard::More);
+        };
+        one.received_bytes += bytes.len() as u64;
+        self.out.clear();
+        one.link.hear(bytes, &mut self.out, &mut self.spare)
+    }
+
+    /// The socket is connected. In some protocols the client sends first; its bytes are then in
+    /// `out`.
+    pub fn greet(&mut self, token: usize) -> Result<Heard, WireError> {
+        self.out.clear();
+        match self.all.get_mut(token) {
+            Some(one) => one.link.greet(&mut self.out),
+            None => Ok(Heard::More),
+        }
+    }
+
+    /// Sends the local file that a server asks for. Its content comes from the session.
+    pub fn send_file<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        token: usize,
+        session: &mut dyn Session,
+    ) -> Result<(), WireError> {
+        let Some(one) = self.all.get_mut(token) else {
+            return Ok(());
+        };
+        self.file.clear();
+        session.put_local_file(&mut self.file);
+        let (out, spare) = (&mut self.out, &mut self.spare);
+        if !self.file.is_empty() {
+            one.link.put_file_part(&self.file, out, spare)?;
+        }
+        one.link.put_file_part(&[], out, spare)?;
+        one.sent_bytes += out.len() as u64;
+        engine.send_more(token, out);
+        Ok(())
+    }
+
+    /// Closes a link. If it is open and no answer is due, sends the server COM_QUIT first.
+    pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
+        let Some(one) = self.all.get_mut(token) else {
+            return;
+        };
+        if one.link.is_closed() {
+            return;
+        }
+        self.out.clear();
+        one.link.put_goodbye(&mut self.out);
+        if !self.out.is_empty()
+            && let Ok(bytes) = one.link.seal(&self.out, &mut self.spare)
+        {
+            one.held_back.extend_from_slice(bytes);
+            engine.send(token, &one.held_back);
+        }
+        one.held_back.clear();
+        self.drop(engine, token);
+    }
+
+    /// Closes a link without sending anything.
+    pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
+        if let Some(one) = self.all.get_mut(token) {
+            one.link.close();
+            if let Some(shared) = &mut one.shared {
+                shared.close();
+            }
+            engine.detach(token);
+        }
+    }
+
+    /// The tokens of the links whose requests have waited for longer than `timeout_ns`.
+    pub fn late(&self, now_ns: u64, timeout_ns: u64) -> Vec<usize> {
+        let is_late = |one: &SeatLink<D>| {
+            one.link.is_waiting() && now_ns.saturating_sub(one.asked_ns) > timeout_ns
+        };
+        let late = self.all.iter().enumerate().filter(|(_, one)| is_late(one));
+        late.map(|(token, _)| token).collect()
+    }
+
+    /// How many requests have no answer, and how long the first of them has waited.
+    pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
+        let waits = self.all.iter().filter(|one| one.link.is_waiting());
+        waits.fold((0, 0), |(count, longest), one| {
+            let behind = one.shared.as_ref().map_or(0, |shared| shared.behind.len());
+            let wait = now_ns.saturating_sub(one.asked_ns);
+            (count + 1 + behind as u32, longest.max(wait))
+        })
+    }
+}

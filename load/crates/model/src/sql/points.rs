@@ -1,0 +1,103 @@
+//! Selects of points, which a load asks again and again: they are read without an allocation.
+
+use super::{PointKey, PointKeys, PointSelect, SbtestColumn, Selected, Strange, TableName};
+use super::{Understanding, name, table_name};
+use crate::tokens::{Token, Tokens};
+
+/// None if it is not a select of points at all.
+pub(super) fn points<'s>(tokens: &mut Tokens<'s>) -> Option<Understanding<'s, PointSelect<'s>>> {
+    let mut selected = Selected::none();
+    let mut unknown = None;
+    if tokens.takes(Token::Symbol(b'*')) {
+        for column in SbtestColumn::ALL {
+            selected.push(column)?;
+        }
+    } else {
+        loop {
+            let name = name(tokens).ok()?;
+            match SbtestColumn::named(name) {
+                Some(column) => selected.push(column)?,
+                None => unknown = unknown.or(Some(name)),
+            }
+            if !tokens.takes(Token::Symbol(b',')) {
+                break;
+            }
+        }
+    }
+    tokens.wants_word(b"FROM").ok()?;
+    let table = table_name(tokens).ok()?;
+    if table.is_schema() {
+        return None;
+    }
+    Some(where_points(tokens, selected, table, unknown))
+}
+
+fn where_points<'s>(
+    tokens: &mut Tokens<'s>,
+    selected: Selected,
+    table: TableName<'s>,
+    unknown: Option<&'s [u8]>,
+) -> Understanding<'s, PointSelect<'s>> {
+    tokens.wants_word(b"WHERE")?;
+    let key = name(tokens)?;
+    let column = SbtestColumn::named(key);
+    if let Some(unknown) = unknown.or(column.is_none().then_some(key)) {
+        return Err(Strange::Column(unknown));
+    }
+    let by_id = match column {
+        Some(SbtestColumn::Id) => true,
+        Some(SbtestColumn::K) => false,
+        _ => return Err(Strange::Other),
+    };
+    let is_list = tokens.takes_word(b"IN");
+    tokens.wants(Token::Symbol(if is_list { b'(' } else { b'=' }))?;
+    let keys = PointKeys {
+        tokens: tokens.clone(),
+        has_more: true,
+    };
+    loop {
+        point_key(tokens).ok_or(Strange::Other)?;
+        if !is_list {
+            break;
+        }
+        if !tokens.takes(Token::Symbol(b',')) {
+            tokens.wants(Token::Symbol(b')'))?;
+            break;
+        }
+    }
+    Ok(PointSelect {
+        selected,
+        table,
+        by_id,
+        keys,
+    })
+}
+
+#[inline]
+pub(super) fn point_key(tokens: &mut Tokens<'_>) -> Option<PointKey> {
+    Some(match tokens.read() {
+        Token::Mark => PointKey::Bound,
+        Token::Number(digits) => PointKey::Key(key(digits)?),
+        Token::Symbol(b'-') => match tokens.read() {
+            Token::Number(digits) => PointKey::Key(key(digits)?.filter(|key| *key == 0)),
+            _ => return None,
+        },
+        // A number in quotes is a number to a server.
+        Token::Text(digits) if !digits.is_empty() => PointKey::Key(key(digits)?),
+        _ => return None,
+    })
+}
+
+/// A whole number, which may match no row; none if it is not a whole number.
+#[inline]
+pub fn key(digits: &[u8]) -> Option<Option<u32>> {
+    let mut number = 0u64;
+    for digit in digits {
+        let value = digit.wrapping_sub(b'0');
+        if value > 9 {
+            return None;
+        }
+        number = number.saturating_mul(10).saturating_add(value.into());
+    }
+    Some(u32::try_from(number).ok())
+}

@@ -1,0 +1,399 @@
+//! Threads that serve many clients each: their requests, and the answers that are delayed.
+
+use contend_figures::outcome::Failure;
+use contend_reactor::clock;
+use contend_reactor::clock::now_ns;
+use contend_reactor::engine::{Engine, Epoll, Event};
+use contend_reactor::inbox::Inbox;
+use contend_reactor::threads::be_punctual;
+use contend_reactor::timers::Timers;
+use contend_reactor;
+use contend_reactor::{Handler, Reactor};
+use contend_figures::Latency;
+use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A client that sends more than this without completing a packet is disconnected.
+pub const TAIL_BYTES_MAX: usize = 17 << 20;
+
+struct LoopClient<A: Answering> {
+    session: ServedSession<A>,
+    /// The beginning of a packet whose end has not come.
+    tail: Vec<u8>,
+    /// Delayed answers in order, each with the time at which it is due.
+    held: VecDeque<(u64, Vec<u8>)>,
+    /// When the last delayed answer was or is due; none before the first.
+    last_ns: Option<u64>,
+}
+
+/// Event loops with a thread each. Requests of different loops share nothing except through their
+/// answers.
+pub struct Loops {
+    inboxes: Vec<Arc<Inbox>>,
+    threads: Vec<JoinHandle<Counted>>,
+}
+
+impl Loops {
+    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox must
+    /// be rung whenever an answer that was put off has become ready.
+    ///
+    /// # Errors
+    /// The kernel refuses the descriptors or the threads.
+    pub fn start<A: Answering>(
+        name: &str,
+        paces: impl IntoIterator<Item = ServicePace>,
+        make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
+        let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
+        for pace in paces {
+            let inbox = Arc::new(Inbox::new().map_err(failed)?);
+            workers.push(LoopWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?);
+            inboxes.push(inbox);
+        }
+        let spawn = |(number, worker): (usize, LoopWorker<Epoll>)| {
+            let make = make.clone();
+            std::thread::Builder::new()
+                .name(format!("{name}-{number}"))
+                .spawn(move || worker.run(make))
+        };
+        let threads: io::Result<_> = workers.into_iter().enumerate().map(spawn).collect();
+        Ok(Self {
+            inboxes,
+            threads: threads.map_err(failed)?,
+        })
+    }
+
+    pub fn inboxes(&self) -> &[Arc<Inbox>] {
+        &self.inboxes
+    }
+
+    /// Ends the loops; returns the counts of each.
+    pub fn end(self) -> impl Iterator<Item = Counted> {
+        for inbox in &self.inboxes {
+            inbox.close();
+        }
+        // A worker that panicked has no counts to give.
+        let counted = |thread: JoinHandle<Counted>| thread.join().unwrap_or_default();
+        self.threads.into_iter().map(counted)
+    }
+}
+
+/// A worker that has not started.
+struct LoopWorker<E> {
+    reactor: Reactor<E>,
+    inbox: Arc<Inbox>,
+    pace: ServicePace,
+}
+
+/// What a worker did.
+#[derive(Debug, Default)]
+pub struct Counted {
+    pub queries: u64,
+    /// How much later than due delayed answers left.
+    pub late: Option<Latency>,
+    pub granted: Option<Granted>,
+}
+
+impl<E: Engine> LoopWorker<E> {
+    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
+        let engine = E::new(0, inbox.heard()?)?;
+        Ok(Self {
+            reactor: Reactor::new(engine),
+            inbox,
+            pace,
+        })
+    }
+
+    /// Serves until the inbox is closed, with answers that are made on this thread. A thread that
+    /// has completed an answer that was put off rings the inbox.
+    fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
+        be_punctual();
+        let answers = make(&self.inbox);
+        let mut serving = Serving {
+            reactor: self.reactor,
+            inbox: self.inbox,
+            clients: LoopClients {
+                answers,
+                pace: self.pace,
+                clients: Vec::new(),
+                free: Vec::new(),
+                put_off: HashMap::new(),
+                queries: 0,
+            },
+            late: None,
+            out: Vec::new(),
+        };
+        reactor::run(&mut serving);
+        // What became ready with the last ring.
+        serving.redeem();
+        Counted {
+            queries: serving.clients.queries,
+            late: serving.late,
+            granted: serving.clients.pace.granted(),
+        }
+    }
+}
+
+struct Serving<E, A: Answering> {
+    reactor: Reactor<E>,
+    inbox: Arc<Inbox>,
+    clients: LoopClients<A>,
+    late: Option<Latency>,
+    out: Vec<u8>,
+}
+
+/// The clients of a worker and the source of their answers.
+struct LoopClients<A: Answering> {
+    answers: A,
+    pace: ServicePace,
+    clients: Vec<Option<LoopClient<A>>>,
+    free: Vec<usize>,
+    /// The clients that wait for an answer that was put off.
+    put_off: HashMap<Ticket, usize>,
+    queries: u64,
+}
+
+impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
+    #[inline]
+    fn reactor(&mut self) -> &mut Reactor<E> {
+        &mut self.reactor
+    }
+
+    fn is_over(&self) -> bool {
+        self.inbox.is_closed()
+    }
+
+    #[inline]
+    fn heard(&mut self, index: usize) {
+        self.out.clear();
+        let (token, event) = self.reactor.engine.event(index);
+        let stays = match event {
+            Event::Bytes(bytes) => {
+                let timers = &mut self.reactor.timers;
+                self.clients.hear(token, bytes, timers, &mut self.out)
+            }
+            Event::Closed(_) => false,
+            Event::Woken => {
+                self.welcome();
+                return self.redeem();
+            }
+            Event::Connected | Event::Nothing => return,
+        };
+        self.send_out(token, stays);
+    }
+
+    /// A delayed answer is due: sends it.
+    fn ring(&mut self, _at_ns: u64, token: usize, _number: u64) {
+        let Some((at_ns, answer)) = self.clients.take_due(token, self.reactor.now_ns()) else {
+            return;
+        };
+        self.reactor.engine.send(token, &answer);
+        let late_ns = clock::now_ns().saturating_sub(at_ns);
+        self.late.get_or_insert_default().record_ns(late_ns);
+    }
+
+    fn end_round(&mut self) {
+        // Sending took time. Without a new reading of the clock the next answer would be late by
+        // that.
+        if self.reactor.timers.next_ns().is_some() {
+            self.reactor.tick();
+        }
+    }
+
+    /// Nothing to do: the error shows again with the next wait.
+    fn broken(&mut self, _error: io::Error) {}
+}
+
+impl<E: Engine, A: Answering> Serving<E, A> {
+    /// Sends a client the content of `out`; sends the client away unless it stays.
+    #[inline]
+    fn send_out(&mut self, token: usize, stays: bool) {
+        if !self.out.is_empty() {
+            self.reactor.engine.send(token, &self.out);
+        }
+        if !stays {
+            self.reactor.engine.detach(token);
+            self.clients.dismiss(token);
+        }
+    }
+
+    /// Answers requests that were put off and are ready, and those their clients sent since.
+    fn redeem(&mut self) {
+        while let Some(ticket) = self.clients.answers.next_ready() {
+            // The client may have left.
+            let Some(token) = self.clients.put_off.remove(&ticket) else {
+                continue;
+            };
+            self.out.clear();
+            let timers = &mut self.reactor.timers;
+            let stays = self.clients.redeem(token, timers, &mut self.out);
+            self.send_out(token, stays);
+        }
+    }
+
+    /// Takes the new clients from the inbox and sends them the greeting.
+    fn welcome(&mut self) {
+        for (number, socket) in self.inbox.take() {
+            let token = self.clients.place();
+            if self.reactor.engine.attach(token, socket, false).is_err() {
+                self.clients.free.push(token);
+                continue;
+            }
+            self.out.clear();
+            self.clients.greet(token, number, &mut self.out);
+            self.reactor.engine.send(token, &self.out);
+        }
+    }
+}
+
+impl<A: Answering> LoopClients<A> {
+    /// A free place.
+    fn place(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.clients.push(None);
+            self.clients.len() - 1
+        })
+    }
+
+    fn greet(&mut self, token: usize, number: u32, out: &mut Vec<u8>) {
+        let client = LoopClient {
+            session: ServedSession::greet(number, &mut self.answers, out),
+            tail: Vec::new(),
+            held: VecDeque::new(),
+            last_ns: None,
+        };
+        if let Some(slot) = self.clients.get_mut(token) {
+            *slot = Some(client);
+        }
+    }
+
+    fn dismiss(&mut self, token: usize) {
+        if let Some(slot) = self.clients.get_mut(token)
+            && let Some(client) = slot.take()
+        {
+            if let Some(ticket) = client.session.ticket() {
+                self.put_off.remove(&ticket);
+            }
+            self.free.push(token);
+        }
+    }
+
+    /// Writes the answer that was put off, and handles the bytes that have come since; false if the
+    /// client must be disconnected.
+    fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
+        let Some(Some(client)) = self.clients.get_mut(token) else {
+            return true;
+        };
+        if let Received::Answered { .. } = client.session.redeem(&mut self.answers, out) {
+            self.queries += 1;
+            if !self.pace.is_none() {
+                // Its request is gone, so it counts as one without a number.
+                client.hold(token, &[], &mut self.pace, timers, std::mem::take(out));
+            }
+        }
+        self.hear(token, &[], timers, out)
+    }
+
+    /// Takes an answer that is due. There may be none: if the client has left, its answers were
+    /// dropped, and another client may have its token.
+    fn take_due(&mut self, token: usize, now_ns: u64) -> Option<(u64, Vec<u8>)> {
+        let held = &mut self.clients.get_mut(token)?.as_mut()?.held;
+        match held.front() {
+            Some((at_ns, _)) if *at_ns <= now_ns => held.pop_front(),
+            _ => None,
+        }
+    }
+
+    /// Reads requests; false if the client must be disconnected.
+    #[inline]
+    fn hear(&mut self, token: usize, bytes: &[u8], timers: &mut Timers, out: &mut Vec<u8>) -> bool {
+        let Some(Some(client)) = self.clients.get_mut(token) else {
+            return false;
+        };
+        let mut tail = std::mem::take(&mut client.tail);
+        if !tail.is_empty() {
+            tail.extend_from_slice(bytes);
+        }
+        let whole = if tail.is_empty() { bytes } else { &tail };
+        let (answers, pace) = (&mut self.answers, &mut self.pace);
+        let Some((left, answered)) = client.read(token, whole, answers, pace, timers, out) else {
+            return false;
+        };
+        self.queries += answered;
+        if let Some(ticket) = client.session.ticket() {
+            self.put_off.insert(ticket, token);
+        }
+        // A buffer that has become empty is freed: otherwise ten thousand idle clients could each
+        // keep a large one.
+        if tail.is_empty() {
+            client.tail.extend_from_slice(left);
+        } else if !left.is_empty() {
+            let read = tail.len() - left.len();
+            tail.drain(..read);
+            client.tail = tail;
+        }
+        client.tail.len() <= TAIL_BYTES_MAX
+    }
+}
+
+impl<A: Answering> LoopClient<A> {
+    /// Reads all complete packets, up to one whose answer is put off. Returns the bytes left over
+    /// and the number of answers; none if the client leaves.
+    #[inline]
+    fn read<'b>(
+        &mut self,
+        token: usize,
+        bytes: &'b [u8],
+        answers: &mut A,
+        pace: &mut ServicePace,
+        timers: &mut Timers,
+        out: &mut Vec<u8>,
+    ) -> Option<(&'b [u8], u64)> {
+        let mut rest = bytes;
+        let mut answered = 0;
+        while !rest.is_empty() {
+            let start = out.len();
+            match self.session.hear(rest, answers, out) {
+                Received::More { consumed } | Received::PutOff { consumed, .. } => {
+                    return Some((rest.get(consumed..)?, answered));
+                }
+                Received::Settled { consumed } => rest = rest.get(consumed..)?,
+                Received::Answered { consumed } => {
+                    let (request, after) = rest.split_at_checked(consumed)?;
+                    rest = after;
+                    answered += 1;
+                    if !pace.is_none() {
+                        self.hold(token, request, pace, timers, out.split_off(start));
+                    }
+                }
+                Received::Left => return None,
+            }
+        }
+        Some((rest, answered))
+    }
+
+    /// Keeps the answer to a request back until it is due.
+    fn hold(
+        &mut self,
+        token: usize,
+        request: &[u8],
+        pace: &mut ServicePace,
+        timers: &mut Timers,
+        answer: Vec<u8>,
+    ) {
+        let asked = || self.session.asked(request);
+        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
+        // Never before the answer to an earlier request of the client.
+        let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
+        self.last_ns = Some(at_ns);
+        self.held.push_back((at_ns, answer));
+        timers.set(at_ns, token, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! A server without a database: sockets and threads around the answers of [`crate::serve`].
+//!
+//! One thread accepts clients and hands each to the next worker. A worker has its own engine, its
+//! own answers and its own clients, so requests of different workers share nothing. The null server
+//! is meant to be cheaper than any real server: the throughput that a client reaches against it is
+//! the client's own limit.
+
+#[cfg(test)]
+pub mod testing;
+
+pub use contend_reactor::doors::Listening;
+
+use contend_figures::outcome::Failure;
+use contend_reactor::doors::Doors;
+use contend_reactor::inbox::Inbox;
+use contend_reactor::limits;
+use contend_figures::Latency;
+use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
+use crate::event_loop::Loops;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The settings of a null server: how it answers, and where it listens.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub socket: Option<PathBuf>,
+    /// On the loopback address only; 0 takes a free port.
+    pub port: Option<u16>,
+    pub threads: u32,
+    pub time: ServiceTime,
+    pub stalls: Option<Stalls>,
+    pub seed: u64,
+    /// If set, a station serves the queries, by one worker; `threads` and `stalls` do not apply.
+    pub servers: Option<StationServers>,
+}
+
+/// The settings of a [`Station`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationServers {
+    pub count: u32,
+    /// See [`Station::new`].
+    pub turnaround_ns: u64,
+}
+
+/// The work that was served.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    pub connections: u64,
+    pub queries: u64,
+    /// How much later than due delayed answers left; none if no answer was delayed.
+    pub late: Option<Latency>,
+    /// The turnarounds that a station granted.
+    pub granted: Option<Granted>,
+}
+
+impl Service {
+    /// The pace of worker number `worker`.
+    fn pace(&self, begun_ns: u64, worker: u32) -> ServicePace {
+        match self.servers {
+            Some(StationServers {
+                count,
+                turnaround_ns,
+            }) => ServicePace::of_station(Station::new(count, self.time, self.seed, turnaround_ns)),
+            None => ServicePace::new(
+                self.time,
+                self.stalls,
+                begun_ns,
+                self.seed,
+                u64::from(worker),
+            ),
+        }
+    }
+
+    /// The number of worker threads. A station has one, since it has one queue.
+    fn workers(&self) -> u32 {
+        match self.servers {
+            Some(_) => 1,
+            None => self.threads.max(1),
+        }
+    }
+}
+
+/// Serves canned answers until `stop` is set. Calls `ready` with the addresses once clients can
+/// connect.
+///
+/// # Errors
+/// The server cannot listen there, or a worker cannot be started.
+pub fn serve(
+    service: &Service,
+    ready: &mut dyn FnMut(&Listening),
+    stop: &AtomicBool,
+) -> Result<Served, Failure> {
+    serve_answers(service, |_| Canned::default(), ready, stop)
+}
+
+/// Like [`serve`], with answers that each worker makes for itself. Its inbox must be rung whenever
+/// an answer that was put off has become ready.
+pub(super) fn serve_answers<A: Answering>(
+    service: &Service,
+    make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
+    ready: &mut dyn FnMut(&Listening),
+    stop: &AtomicBool,
+) -> Result<Served, Failure> {
+    // The number of clients is not known, so the limit of open files is raised as far as it goes.
+    // If that is too few, it shows when they connect.
+    limits::make_all_the_room();
+    let doors = Doors::open(service.socket.as_deref(), service.port)?;
+    let begun_ns = contend_reactor::clock::now_ns();
+    let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
+    let loops = Loops::start("null", paces, make)?;
+    ready(doors.listening());
+    let mut served = Served {
+        connections: doors.admit_until(stop, loops.inboxes()),
+        ..Served::default()
+    };
+    for counted in loops.end() {
+        served.queries += counted.queries;
+        // A station has one thread.
+        served.granted = counted.granted;
+        if let Some(late) = counted.late {
+            served.late.get_or_insert_default().merge(&late);
+        }
+    }
+    Ok(served)
+}
