@@ -1,23 +1,4 @@
-//! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
-//!
-//! Modules, and which may use which (a repository test reads the `use` lines):
-//! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `serve` ←
-//! `reactor cpus` ← `talk` ← `stand load_data` ← `run` ← `cli`.
+//! `contend-load`: one plan in (JSON), outcomes out (JSON lines). Here are the command lines and what they print; the rest is in the crates of `load/crates`.
 
-pub mod arrival;
 pub mod cli;
 pub mod cpus;
-pub mod fill;
-pub mod load_data;
-pub mod lua;
-pub mod outcome;
-pub mod plan;
-pub mod random;
-pub mod reactor;
-pub mod record;
-pub mod run;
-pub mod serve;
-pub mod stand;
-pub mod talk;
-pub mod wire;
-pub mod workload;

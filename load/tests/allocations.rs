@@ -5,16 +5,16 @@
 #[path = "run/fake.rs"]
 mod fake;
 
+use contend_client::Target;
 use contend_engine::arrival::{Curve, Dispenser, Schedule};
-use contend_plan::{Engine, Process, Protocol, Stage, Workload as Spec};
-use contend_reactor::socket::Address;
 use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use contend_engine::run;
-use contend_servers::serve::ServedSession;
 use contend_model::Knobs;
+use contend_model::server::{Model, ModelAnswers, ModelService};
 use contend_model::variables::ServerVariables;
-use contend_servers::model_server::{Model, ModelAnswers, ModelService};
-use contend_client::Target;
+use contend_plan::{Engine, Process, Protocol, Stage, Workload as Spec};
+use contend_reactor::socket::Address;
+use contend_servers::serve::ServedSession;
 use contend_wire::mysql::{Options, PreparedStatement, command};
 use contend_wire::{Capabilities, Credentials, Prepared, Value};
 use contend_workloads::native::{Retries, Way};

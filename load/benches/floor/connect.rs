@@ -1,6 +1,6 @@
 //! Logs in and prepares the statement, blocking: this is not what is measured.
 
-use contend_load::Arguments;
+use super::Arguments;
 use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, ReplyForm, command};
 use contend_wire::{Credentials, Prepared};
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
 //! Readiness: epoll_wait, then recv and send for each socket that has an answer.
 
-use contend_load::Work;
-use contend_load::question::End;
+use super::Work;
+use super::question::End;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! The bytes of one question, and where an answer ends.
 
-use contend_load::Arguments;
-use contend_load::connect::sql;
+use super::Arguments;
+use super::connect::sql;
 use contend_random::Stream;
 use contend_wire::mysql::{PreparedStatement, command};
 use contend_wire::{Prepared, Value};

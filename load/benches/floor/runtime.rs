@@ -1,8 +1,8 @@
 //! A common async runtime, one task a connection on one thread: what a program costs that
 //! leaves the event loop to somebody else.
 
-use contend_load::Work;
-use contend_load::question::{End, Question};
+use super::Work;
+use super::question::{End, Question};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;

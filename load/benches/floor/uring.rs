@@ -1,7 +1,7 @@
 //! Completion: requests and receives handed over in batches by the call that waits.
 
-use contend_load::Work;
-use contend_load::question::End;
+use super::Work;
+use super::question::End;
 use io_uring::types::{BufRingEntry, Fd};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::io;

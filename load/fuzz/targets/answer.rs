@@ -3,7 +3,10 @@
 //! Whole, torn and packet by packet must come to the same result, keep no more than
 //! `TAIL_MAX` bytes, and neither panic nor grow.
 
-use contend_wire::mysql::{AnswerPacket, AnswerReader, AnswerState, BinaryRow, Column, FrameReader, ReplyForm, TAIL_MAX, TextRow};
+use contend_wire::mysql::{
+    AnswerPacket, AnswerReader, AnswerState, BinaryRow, Column, FrameReader, ReplyForm, TAIL_MAX,
+    TextRow,
+};
 use contend_wire::{Capabilities, Summary};
 
 const PACKET_MAX: usize = 1 << 20;

@@ -1,14 +1,14 @@
 //! HandlerSocket: whatever a server sends, read whole and torn it comes to the same, and as the
 //! answers to requests under way to the same as one by one.
 
-use contend_reactor::socket::Address;
 use contend_client::Target;
 use contend_client::dialect::{Dialect, Heard};
 use contend_client::handler_socket::KeyLink;
+use contend_client::request::{Class, Reply, Request};
+use contend_reactor::socket::Address;
 use contend_wire::Credentials;
 use contend_wire::handler_socket::{LineReader, LineSummary};
 use contend_wire::mysql::Options;
-use contend_client::request::{Class, Reply, Request};
 use std::time::Duration;
 
 /// The first byte chooses how the bytes are torn.

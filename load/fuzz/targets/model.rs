@@ -6,10 +6,10 @@
 //! its values), `u` a database; any other byte is the code of a command.
 
 use contend_model::Knobs;
+use contend_model::server::{Model, ModelAnswers, ModelService};
 use contend_model::sql::{Understood, understand};
 use contend_model::variables::ServerVariables;
 use contend_servers::serve::{Received, ServedSession};
-use contend_servers::model_server::{Model, ModelAnswers, ModelService};
 use contend_wire::Capabilities;
 use contend_wire::mysql::{AnswerReader, AnswerState, ReplyForm};
 use std::sync::{Arc, OnceLock};

@@ -2,12 +2,12 @@
 //!
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
+use contend_client::request::Reply;
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
 use contend_plan::Protocol;
 use contend_wire::{Capabilities, Prepared, Summary};
 use contend_workloads::native::Way;
 use contend_workloads::told::native;
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
-use contend_client::request::Reply;
 use contend_workloads::{Sql, SqlError};
 
 const SEED: u64 = 7;

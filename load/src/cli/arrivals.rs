@@ -3,9 +3,9 @@
 //! Together with the null server's service times, this fixes when each event of a run should begin
 //! and end. Reports of a run can be checked against it.
 
-use crate::cli::output;
 use super::output::Undone;
 use super::{plan_file, service_time};
+use crate::cli::output;
 use contend_engine::arrival::{Arrivals, Curve};
 use contend_plan::{Arrival, Plan};
 use contend_reactor::clock::seconds_ns;

@@ -1,13 +1,13 @@
 //! A plan's native workload, built from its kind and keys.
 
 use super::plan_file::nodes::route_of;
+use contend_client::request::Tongue;
 use contend_engine::arrival::Share;
-use contend_plan::{Plan, Protocol};
 use contend_engine::of_plan::{ArmAsks, dispenser_of};
+use contend_engine::workload::Workload;
+use contend_plan::{Plan, Protocol};
 use contend_workloads::native::{Retries, Way};
 use contend_workloads::told::Told;
-use contend_client::request::Tongue;
-use contend_engine::workload::Workload;
 use std::sync::Arc;
 use std::time::Duration;
 

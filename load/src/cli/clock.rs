@@ -1,7 +1,7 @@
 //! `contend-load clock`: the difference between the clocks of a second host and those of this one.
 
-use crate::cli::output;
 use super::output::Undone;
+use crate::cli::output;
 use contend_figures::outcome::{ClockOffset, Failure, Outcome};
 use contend_servers::clock;
 use serde::Serialize;

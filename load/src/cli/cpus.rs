@@ -1,7 +1,7 @@
 //! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
-use crate::cli::output;
 use super::output::Undone;
+use crate::cli::output;
 use crate::cpus::calls::{Calls, calls};
 use crate::cpus::chain::latency_ns;
 use crate::cpus::matrix::{NodeMatrix, matrix, measured};

@@ -1,12 +1,12 @@
 //! `contend-load engine PLAN`: which engine a run of the plan gets on this host.
 
-use crate::cli::output;
 use super::output::Undone;
 use super::plan_file;
+use crate::cli::output;
 use contend_engine::arrival::Share;
-use contend_plan::Plan;
 use contend_engine::choice::{Choice, choose};
 use contend_engine::of_plan::workers_of;
+use contend_plan::Plan;
 use serde::Serialize;
 use std::process::ExitCode;
 

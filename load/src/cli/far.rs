@@ -1,7 +1,7 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use crate::cli::output;
 use super::output::Undone;
+use crate::cli::output;
 use contend_reactor::signals::Signals;
 use contend_reactor::socket::Address;
 use contend_reactor::threads;

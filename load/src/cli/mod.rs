@@ -30,8 +30,8 @@ mod stray;
 mod sysbench;
 mod tell;
 
-use contend_reactor::parent;
 use clap::{Parser, Subcommand};
+use contend_reactor::parent;
 use output::Undone;
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,11 +1,9 @@
 //! `contend-load model-run`: the model server in virtual time.
 
-use crate::cli::output;
 use super::output::Undone;
-use contend_figures::outcome::Percentiles;
-use contend_random::Distribution;
-use contend_reactor::clock;
+use crate::cli::output;
 use contend_figures::Latency;
+use contend_figures::outcome::Percentiles;
 use contend_model::KeyCacheSizes;
 use contend_model::variables::in_bytes;
 use contend_model::virtual_time::VirtualRun;
@@ -13,6 +11,8 @@ use contend_model::virtual_time::costs::HostCosts;
 use contend_model::virtual_time::demands::Demands;
 use contend_model::virtual_time::figures::VirtualFigures;
 use contend_model::virtual_time::lock::Handing;
+use contend_random::Distribution;
+use contend_reactor::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! `contend-load model-server`: a server with known true effects.
 
-use crate::cli::output;
 use super::output::Undone;
-use contend_reactor::signals::Signals;
+use crate::cli::output;
 use contend_model::Knobs;
+use contend_model::server::{ModelService, serve};
 use contend_model::variables::ServerVariables;
-use contend_servers::model_server::{ModelService, serve};
+use contend_reactor::signals::Signals;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,14 +1,14 @@
 //! `contend-load null-server`: answers without a database, to measure the client.
 
-use crate::cli::output;
 use super::output::Undone;
-use crate::cli::service_time;
 use super::service_time::us_ns;
+use crate::cli::output;
+use crate::cli::service_time;
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::threads;
-use contend_servers::serve::{ServiceTime, Stalls};
 use contend_servers::null_server::{Served, Service, StationServers, serve};
+use contend_servers::serve::{ServiceTime, Stalls};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;

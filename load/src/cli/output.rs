@@ -2,9 +2,9 @@
 //! panic.
 
 use super::secrets;
-use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use contend_figures::outcome::{Failure, Outcome, one_line, shown};
 use contend_servers::null_server::Listening;
+use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use rustix::stdio::dup2_stdout;
 use serde::Serialize;
 use serde_json::json;

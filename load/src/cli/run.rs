@@ -2,24 +2,23 @@
 
 use super::asks;
 use super::new_file::NewFile;
-use crate::cli::output;
 use super::output::Undone;
 use super::plan_file;
-use crate::cli::sysbench::planned;
 use super::sysbench::planned::{Planned, in_script};
 use super::tell::OutcomeWriter;
+use crate::cli::output;
+use crate::cli::sysbench::planned;
 use contend_engine::arrival::Share;
-use contend_sysbench::lua::run::Run;
-use contend_sysbench::lua::workload::ScriptWorkload;
-use contend_figures::outcome::{Failure, Outcome, Validated};
-use contend_plan;
-use contend_plan::{Plan, Protocol};
 use contend_engine::job::Job;
 use contend_engine::measured::Progress;
 use contend_engine::of_plan::{ArmAsks, job_of};
 use contend_engine::run;
-use contend_sysbench::host;
 use contend_engine::validate::validate;
+use contend_figures::outcome::{Failure, Outcome, Validated};
+use contend_plan::{Plan, Protocol};
+use contend_sysbench::host;
+use contend_sysbench::lua::run::Run;
+use contend_sysbench::lua::workload::ScriptWorkload;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -80,7 +79,7 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut scripts = Scripts::default();
     let job = job_of(&plan, Share::WHOLE, &mut |plan| asked(plan, &mut scripts))?;
     if scripts.want_os_threads() {
-        script::threads::refuse(&job)?;
+        host::threads::refuse(&job)?;
     }
     let log = log.map(|path| NewFile::create(&path)).transpose()?;
     Ok((job, log.map(BufWriter::new), scripts))
@@ -116,7 +115,7 @@ struct Scripts {
 }
 
 impl Scripts {
-    fn read(&mut self, plan: &Plan, spec: &plan::Script) -> Result<Arc<Run>, String> {
+    fn read(&mut self, plan: &Plan, spec: &contend_plan::Script) -> Result<Arc<Run>, String> {
         match &self.folders {
             None => {
                 output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
@@ -167,7 +166,7 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone
         Some(first) => {
             let servers = scripts.want_os_threads().then_some(&first.servers);
             let hosted: Vec<_> = scripts.read.iter().map(Planned::hosted).collect();
-            script::measure(&hosted, servers, job, tell)
+            host::measure(&hosted, servers, job, tell)
         }
     };
     let outcome = match measured {

@@ -1,13 +1,13 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
-use crate::cli::output;
 use super::output::Undone;
+use crate::cli::output;
+use clap::ValueEnum;
 use contend_figures::outcome::Outcome;
-use contend_plan::Plan;
 use contend_model::Knobs;
 use contend_model::variables::ServerVariables;
+use contend_plan::Plan;
 use contend_workloads::registry;
-use clap::ValueEnum;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};

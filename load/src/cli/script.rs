@@ -1,16 +1,16 @@
 //! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
-use crate::cli::output;
 use super::output::Undone;
 use super::plan_file;
-use crate::cli::sysbench::planned;
 use super::sysbench::planned::{Planned, in_script};
+use crate::cli::output;
+use crate::cli::sysbench::planned;
 use contend_data::filling::make_database;
-use contend_sysbench::lua::options::{OptionType, normal_name};
-use contend_sysbench::lua::{Called, ScriptError, Sharing, thread};
 use contend_plan::Plan;
 use contend_reactor::threads;
-use contend_sysbench::host as host;
+use contend_sysbench::host;
+use contend_sysbench::lua::options::{OptionType, normal_name};
+use contend_sysbench::lua::{Called, ScriptError, Sharing, thread};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -119,7 +119,9 @@ fn kind_name(kind: OptionType) -> &'static str {
 
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<ExitCode, Undone> {
     let (main, run) = (&script.main, &script.run);
-    if creates_database && let Err(failure) = make_database(&script.servers.targets().first) {
+    if creates_database
+        && let Err(failure) = make_database(&contend_sysbench::host::targets(&script.servers).first)
+    {
         return output::run_failed(failure);
     }
     let done = match main.command("prepare").map_err(in_script)? {

@@ -3,14 +3,17 @@
 mod figures;
 
 use super::new_file::NewFile;
-use crate::cli::output;
 use super::output::ratio;
-use contend_figures::outcome::{ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice, Visit};
-use contend_figures::{HdrLog, Latency, OpenTally, Tally};
+use crate::cli::output;
 use contend_engine::job::{ArmJob, Setup};
 use contend_engine::measured;
 use contend_engine::measured::{Ended, Measured, Progress, Queue};
 use contend_engine::workload::Workload;
+use contend_figures::outcome::{
+    ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
+    Phase, Slice, Visit,
+};
+use contend_figures::{HdrLog, Latency, OpenTally, Tally};
 use serde::Serialize;
 use std::io::{self, BufWriter};
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Scripts that do what no script should: each ends in words, and contend-load by itself.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{Folder, PROGRAM, plan, said, sysbench, terminate};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{Folder, PROGRAM, plan, said, sysbench, terminate};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;

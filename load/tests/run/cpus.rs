@@ -1,6 +1,6 @@
 //! `contend-load cpus --state`: what it says, and of which CPUs.
 
-use contend_load::program::PROGRAM;
+use crate::program::PROGRAM;
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 

@@ -1,9 +1,8 @@
 //! Several requests under way on a connection.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::null_server::{Server, plan as asked, run as last, socket};
-use contend_load::program::{ENGINES, Folder, done, of_events, plan, run};
+use crate::fake::{self, FakeServer, Script};
+use crate::null_server::{Server, plan as asked, run as last, socket};
+use crate::program::{ENGINES, Folder, done, of_events, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::net::UnixStream;

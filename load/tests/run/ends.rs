@@ -1,8 +1,9 @@
 //! Servers that hang, drop, refuse and lie: how a run ends, and what it says.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, PROGRAM, done, failure, of_events, plan, run, until_it_ends};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{
+    ENGINES, Folder, PROGRAM, done, failure, of_events, plan, run, until_it_ends,
+};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,7 @@
 //! The command line of the model server: what it refuses, and what its help says.
 
-use contend_load::model_server::Model;
-use contend_load::program::PROGRAM;
+use crate::model_server::Model;
+use crate::program::PROGRAM;
 use std::process::{Command, Output};
 
 #[test]

@@ -1,8 +1,7 @@
 //! The model server under load: its cache is changed, clients break off, it is told to end.
 
-use contend_load::model_server::{Control, Model};
-use contend_load::program;
-use contend_load::program::PROGRAM;
+use crate::model_server::{Control, Model};
+use crate::program::{self, PROGRAM};
 use contend_random::Stream;
 use contend_wire::mysql::command;
 use serde_json::{Value, json};

@@ -1,17 +1,16 @@
 //! The model server as a program: its rows, its statements, its refusals, and what it counted.
 
-use contend_load::program;
-use contend_load::program::{Folder, PROGRAM};
+use crate::program::{self, Folder, PROGRAM};
+use contend_client::Target;
+use contend_client::blocking::{ControlConnection, Whole};
+use contend_client::request::Reply;
 use contend_data::sbtest::dataset;
 use contend_data::schema::Wish;
 use contend_data::{KeyColumn, Sbtest, StorageEngine};
 use contend_random::Stream;
 use contend_reactor::socket::Address;
-use contend_client::Target;
-use contend_client::blocking::{ControlConnection, Whole};
 use contend_wire::mysql::{Options, PreparedStatement, command};
 use contend_wire::{Credentials, Value};
-use contend_client::request::Reply;
 use serde_json::{Map, Value as Json, json};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What the model server counts of itself is what it was told to do.
 
-use contend_load::model_server::Model;
+use crate::model_server::Model;
 use serde_json::{Value, json};
 
 const ROWS: u32 = 20_000;
@@ -169,7 +169,7 @@ fn more_threads_than_blocks_wait_for_one_another_and_find_every_row() {
 
 #[test]
 fn pages_can_come_from_a_real_file() {
-    let folder = contend_load::program::Folder::new("model-pages");
+    let folder = crate::program::Folder::new("model-pages");
     let at = format!("--rows-in={}", folder.0.display());
     let knobs = ["--knob=miss=read", "--variable=key_buffer_size=128K", &at];
     let truth = truth("read", &knobs, 3);

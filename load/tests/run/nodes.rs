@@ -1,9 +1,8 @@
 //! Runs that ask several servers: each event one of them, and figures for each.
 
-use contend_load::Torn;
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, done, failure, lines, of_events, plan, run};
+use crate::Torn;
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, lines, of_events, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,7 @@
 //! The null server as a program, and loads and fills against it: what it injects must be seen,
 //! what it was asked must be counted on both sides.
 
-use contend_load::program;
-use contend_load::program::PROGRAM;
+use crate::program::{self, PROGRAM};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;

@@ -1,10 +1,9 @@
 //! When events begin, and how often connections do.
 
-use contend_load::Torn;
-use contend_load::ends::Hang;
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, done, failure, of_events, plan, run};
+use crate::Torn;
+use crate::ends::Hang;
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, of_events, plan, run};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;

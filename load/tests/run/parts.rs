@@ -1,8 +1,7 @@
 //! Hosts that share a run: each asks its part, the parts add up to what one host would have asked.
 
-use contend_load::null_server;
-use contend_load::null_server::Server;
-use contend_load::program::{PROGRAM, done, failure, fed, lines, run};
+use crate::null_server::{self, Server};
+use crate::program::{PROGRAM, done, failure, fed, lines, run};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};

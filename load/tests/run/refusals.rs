@@ -1,8 +1,8 @@
 //! Kernels and containers that refuse a system call: the run goes on by another way, or says so.
 
-use contend_load::Torn;
-use contend_load::fake::FakeServer;
-use contend_load::program::{Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as};
+use super::Torn;
+use super::fake::FakeServer;
+use super::program::{Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as};
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};

@@ -1,8 +1,7 @@
 //! Events that are begun again, kinds of event that are recorded apart, lists of statements.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, done, failure, of_events, plan, run};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, of_events, plan, run};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,8 +1,9 @@
 //! Servers that say what no server should: at the login, in the middle of an answer, without end.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script, packet};
-use contend_load::program::{ENGINES, Folder, PROGRAM, begun, done, failure, of_events, plan, run, until_it_ends};
+use crate::fake::{self, FakeServer, Script, packet};
+use crate::program::{
+    ENGINES, Folder, PROGRAM, begun, done, failure, of_events, plan, run, until_it_ends,
+};
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};

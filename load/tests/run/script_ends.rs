@@ -1,9 +1,8 @@
 //! sysbench command lines whose threads or report hooks do not come back: each ends, and its figures
 //! are those of the time in which events ran.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{Folder, said, sysbench, terminate};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{Folder, said, sysbench, terminate};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;

@@ -1,8 +1,8 @@
 //! Which files the script of a plan loads beside its own.
 
-use contend_load::fake::FakeServer;
-use contend_load::program::{Folder, PROGRAM, done, fed, of_events, plan, run, run_as};
-use contend_load::scripts::{Kind, of, script};
+use crate::fake::FakeServer;
+use crate::program::{Folder, PROGRAM, done, fed, of_events, plan, run, run_as};
+use crate::scripts::{Kind, of, script};
 use serde_json::{Value, json};
 use std::process::Command;
 

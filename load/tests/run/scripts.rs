@@ -1,8 +1,10 @@
 //! Scripts as the workload of a plan.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as, until_it_ends};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{
+    ENGINES, Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as,
+    until_it_ends,
+};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -398,7 +400,7 @@ fn a_signal_ends_threads_of_a_script_with_their_figures() {
     let mut plan = of(&folder, TWO_QUERIES, &server.socket);
     plan["workload"]["options"] = json!({"os_threads": "on"});
     plan["load"]["measure_s"] = json!(3600.0);
-    let done = contend_load::interrupted(&plan);
+    let done = crate::interrupted(&plan);
     assert_eq!(done["ended"], "signal");
     assert!(done["measured_s"].as_f64().unwrap() < 3600.0);
 }

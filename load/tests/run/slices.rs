@@ -1,8 +1,7 @@
 //! Runs that hop between arms.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::program::{ENGINES, Folder, done, failure, lines, plan, run};
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, lines, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -395,7 +394,7 @@ fn a_long_query_counts_by_the_part_of_its_time_inside() {
         .iter()
         .for_each(|slice| is_right(slice, "duration_s", connections));
     is_right(&done(&output), "measured_s", connections);
-    let mut whole = contend_load::program::plan(&two.servers[0].socket, "auto");
+    let mut whole = crate::program::plan(&two.servers[0].socket, "auto");
     whole["load"]["warmup_s"] = json!(0.19);
     whole["load"]["measure_s"] = json!(0.25);
     is_right(&done(&run(&whole)), "measured_s", connections);

@@ -1,8 +1,7 @@
 //! The null server as a station of so many servers, whose times anybody can compute.
 
-use contend_load::null_server::{Server, plan, run, socket};
-use contend_load::program;
-use contend_load::program::PROGRAM;
+use crate::null_server::{Server, plan, run, socket};
+use crate::program::{self, PROGRAM};
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
 

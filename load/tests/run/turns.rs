@@ -1,9 +1,8 @@
 //! Runs that hop between arms whose work has an end: a slice is all of it.
 
-use contend_load::fake;
-use contend_load::fake::Script;
-use contend_load::program::{ENGINES, done, run};
-use contend_load::slices::{Seen, Two, Watched, in_slices, slices, two};
+use crate::fake::{self, Script};
+use crate::program::{ENGINES, done, run};
+use crate::slices::{Seen, Two, Watched, in_slices, slices, two};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write;

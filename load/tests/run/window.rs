@@ -1,9 +1,8 @@
 //! Every event that was begun, or due, is in the outcome exactly once, whatever stalls it.
 
-use contend_load::fake;
-use contend_load::fake::{FakeServer, Script};
-use contend_load::pacing::Slow;
-use contend_load::program::{ENGINES, Folder, done, plan, run};
+use crate::fake::{self, FakeServer, Script};
+use crate::pacing::Slow;
+use crate::program::{ENGINES, Folder, done, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use contend_wire::mysql::{AnswerPacket, BinaryRow, Column, Options, ReplyForm, command};
 use contend_wire::{Capabilities, Date, Flavour, Time, Value};
 
-use contend_load::client::{Client, Server, server};
+use crate::client::{Client, Server, server};
 
 fn both(server: &Server, mut check: impl FnMut(&mut Client)) {
     for deprecate_eof in [true, false] {

@@ -4,7 +4,7 @@ use contend_plan::{Tls, TlsMode};
 use contend_wire::mysql::{Algorithm, Options, ReplyForm, command};
 use contend_wire::{Flavour, Value, WireError};
 
-use contend_load::client::{Client, Server, ours, server, tls, tls_of};
+use crate::client::{Client, Server, ours, server, tls, tls_of};
 
 fn make_user(server: &Server, user: &str, more: &str) {
     let mut root = Client::root(server);

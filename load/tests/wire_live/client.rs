@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use contend_plan::{Tls, TlsMode};
-use contend_wire::mysql::{Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Consent, FrameReader, Login, Options, PreparedStatement, ReplyForm, ServerKey, TextRow, TlsConfig, command, sequence_after};
+use contend_wire::mysql::{
+    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Consent, FrameReader, Login,
+    Options, PreparedStatement, ReplyForm, ServerKey, TextRow, TlsConfig, command, sequence_after,
+};
 use contend_wire::{Credentials, ServerError, Summary, WireError};
 
 /// Where the server under test is.

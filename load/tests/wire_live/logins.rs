@@ -4,7 +4,7 @@ use contend_plan::TlsMode;
 use contend_wire::mysql::{Consent, Options};
 use contend_wire::{Flavour, WireError};
 
-use contend_load::client::{Client, Server, ours, server, tls};
+use crate::client::{Client, Server, ours, server, tls};
 
 const PASSWORD: &str = "pass wörd";
 

@@ -16,10 +16,10 @@ pub use statements::{ControlConnection, TextRows, Whole};
 use super::Target;
 use super::dialect::{Dialect, Heard};
 use super::link::Link;
+use crate::request::{Class, Reply, Request};
 use contend_figures::outcome::Failure;
 use contend_reactor::socket::{Address, receive, send};
 use contend_reactor::wait::{is_readable, is_writable};
-use crate::request::{Class, Reply, Request};
 use doubt::Doubt;
 use rustix::buffer::spare_capacity;
 use std::io::{self, ErrorKind};
@@ -281,6 +281,3 @@ fn wait(
     }
     patience(since.elapsed()).map_err(Broken::Ended)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,8 +1,8 @@
 //! The interface between the owner of a socket and the protocol that is spoken on it.
 
 use super::target::Target;
-use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::request::{Request, Tongue};
+use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 
 /// The facts that a session learned about its server and agreed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

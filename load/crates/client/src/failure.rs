@@ -1,11 +1,11 @@
 //! Failures as text: the problem, and what the reader can do about it.
 
+use crate::request::LINKS_MAX;
 use contend_figures::outcome::Failure;
 use contend_reactor::socket::Address;
 pub use contend_wire::client_error;
 pub use contend_wire::error::client_error::{CANNOT_CONNECT, GONE, LOST, MALFORMED, UNKNOWN_HOST};
 use contend_wire::{ServerError, WireError};
-use crate::request::LINKS_MAX;
 use std::any::Any;
 use std::io;
 

@@ -2,9 +2,9 @@
 
 use super::Target;
 use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
+use crate::request::{Reply, Request, Tongue};
 use contend_wire::handler_socket::{LineReader, put_secret};
 use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
-use crate::request::{Reply, Request, Tongue};
 
 /// The protocol side of one connection to a port of the plugin.
 #[derive(Default)]
@@ -241,10 +241,10 @@ fn not_ours(error: WireError) -> WireError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::request::Class;
     use contend_reactor::socket::Address;
     use contend_wire::Credentials;
     use contend_wire::mysql::Options;
-    use crate::request::Class;
     use std::time::Duration;
 
     fn target(secret: &str) -> Target {

@@ -10,6 +10,7 @@ pub mod dialect;
 pub mod failure;
 pub mod handler_socket;
 pub mod link;
+pub mod request;
 pub mod target;
 pub mod tls;
 

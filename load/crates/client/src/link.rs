@@ -2,9 +2,11 @@
 
 use super::Target;
 use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
-use contend_wire::mysql::{Agreed, AnswerReader, AnswerState, Channel, Login, command, sequence_after};
-use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 use crate::request::{Reply, Request, Tongue};
+use contend_wire::mysql::{
+    Agreed, AnswerReader, AnswerState, Channel, Login, command, sequence_after,
+};
+use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 
 /// Most bytes kept of an answer that a caller wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
@@ -378,8 +380,8 @@ fn unasked(bytes: &[u8]) -> WireError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_wire::Flavour;
     use crate::request::{Class, Ending};
+    use contend_wire::Flavour;
 
     const OK: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
     const REQUEST: Request = Request {

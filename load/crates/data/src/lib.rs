@@ -8,6 +8,7 @@ pub mod checksum;
 pub mod content;
 mod digits;
 mod employees;
+pub mod filling;
 pub mod mark;
 pub mod recipe;
 pub mod registry;

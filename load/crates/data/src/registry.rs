@@ -1,9 +1,9 @@
 //! Every schema that can be filled: one line each.
 
-use crate::sbtest;
 use super::sbtest::{Sbtest, Switches};
 use super::schema::{Dataset, Wish};
 use super::{employees, test_data, tpcc};
+use crate::sbtest;
 
 /// One schema that users can choose.
 #[derive(Debug)]

@@ -125,27 +125,27 @@ impl LastStep {
     }
 }
 
+impl<'w> Wish<'w> {
+    /// All else as usual.
+    pub fn of(seed: u64, engine: StorageEngine) -> Wish<'w> {
+        Wish {
+            engine,
+            seed,
+            rows: None,
+            table_options: "",
+            table: None,
+            tables: None,
+            key: KeyColumn::RowNumber,
+            keys: Map::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Sbtest;
-
-    impl<'w> Wish<'w> {
-        /// All else as usual.
-        pub fn of(seed: u64, engine: StorageEngine) -> Wish<'w> {
-            Wish {
-                engine,
-                seed,
-                rows: None,
-                table_options: "",
-                table: None,
-                tables: None,
-                key: KeyColumn::RowNumber,
-                keys: Map::new(),
-            }
-        }
-    }
 
     #[test]
     fn a_foreign_key_has_a_name_and_a_rule() {

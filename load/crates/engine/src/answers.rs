@@ -4,15 +4,15 @@ use super::edges::WorkerPhase;
 use super::seat::{Seat, WaitsFor};
 use super::steps::Reason;
 use super::worker::Worker;
-use contend_figures::outcome::Failure;
-use contend_reactor::engine::Engine;
-use contend_figures::Query;
+use crate::workload::Verdict;
 use contend_client::dialect::{Dialect, Heard};
 use contend_client::failure;
 use contend_client::failure::{LOST, MALFORMED, client_error};
-use contend_wire::WireError;
 use contend_client::request::{Class, Request};
-use crate::workload::Verdict;
+use contend_figures::Query;
+use contend_figures::outcome::Failure;
+use contend_reactor::engine::Engine;
+use contend_wire::WireError;
 use std::io;
 
 /// Places of the classes of a workload that counts by answer.

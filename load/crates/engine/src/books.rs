@@ -6,9 +6,9 @@ use super::job::{ArmJob, Several};
 use super::messages::Mailbox;
 use super::seat::Seat;
 use super::slow::SlowEvents;
-use contend_figures::{Latency, Query, Tally};
-use contend_client::request::Ending;
 use crate::workload::EventTimes;
+use contend_client::request::Ending;
+use contend_figures::{Latency, Query, Tally};
 use std::sync::Arc;
 
 /// Spare tallies of each shape. They go to the controller and come back empty, so that no interval

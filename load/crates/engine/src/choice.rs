@@ -1,9 +1,8 @@
 //! Which engine a run gets.
 
-use contend_reactor::engine::{Engine as _, Epoll, Uring};
 use contend_figures::outcome::Failure;
-use contend_plan;
 use contend_reactor::bell::Bell;
+use contend_reactor::engine::{Engine as _, Epoll, Uring};
 use std::io;
 
 /// The engine of a run.
@@ -29,18 +28,18 @@ impl Choice {
 ///
 /// # Errors
 /// The plan names an engine that the kernel refuses.
-pub fn choose(wanted: plan::Engine, sockets: usize) -> Result<Choice, Failure> {
+pub fn choose(wanted: contend_plan::Engine, sockets: usize) -> Result<Choice, Failure> {
     let ring = || Uring::new(sockets, Bell::new()?.heard()?);
     match wanted {
-        plan::Engine::Epoll => Ok(Choice::of(Epoll::NAME)),
-        plan::Engine::Auto => Ok(match ring() {
+        contend_plan::Engine::Epoll => Ok(Choice::of(Epoll::NAME)),
+        contend_plan::Engine::Auto => Ok(match ring() {
             Ok(_) => Choice::of(Uring::NAME),
             Err(error) => Choice {
                 name: Epoll::NAME,
                 refused: Some(error),
             },
         }),
-        plan::Engine::IoUring => match ring() {
+        contend_plan::Engine::IoUring => match ring() {
             Ok(_) => Ok(Choice::of(Uring::NAME)),
             Err(error) => Err(Failure {
                 hint: Some("set engine = \"auto\"".to_owned()),
@@ -57,9 +56,12 @@ mod tests {
 
     #[test]
     fn the_choice_is_the_same_for_any_number_of_sockets() {
-        let chosen = |sockets| choose(plan::Engine::Auto, sockets).unwrap().name;
+        let chosen = |sockets| choose(contend_plan::Engine::Auto, sockets).unwrap().name;
         assert_eq!(chosen(1), chosen(64));
         assert_eq!(chosen(512), chosen(64));
-        assert_eq!(choose(plan::Engine::Epoll, 64).unwrap().name, "epoll");
+        assert_eq!(
+            choose(contend_plan::Engine::Epoll, 64).unwrap().name,
+            "epoll"
+        );
     }
 }

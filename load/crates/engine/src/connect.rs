@@ -5,15 +5,15 @@ use super::job::At;
 use super::seat::WaitsFor;
 use super::steps::Reason;
 use super::worker::Worker;
+use crate::workload;
+use contend_client::dialect::{Dialect, Heard};
+use contend_client::failure;
+use contend_client::failure::CANNOT_CONNECT;
 use contend_figures::outcome::Failure;
 use contend_reactor::clock::nanoseconds;
 use contend_reactor::engine::Engine;
 use contend_reactor::socket::Address;
-use contend_client::dialect::{Dialect, Heard};
-use contend_client::failure;
-use contend_client::failure::CANNOT_CONNECT;
 use contend_wire::ServerError;
-use crate::workload;
 use std::io;
 
 /// A Unix socket whose queue is full gives no signal when it has room: try again after this time.

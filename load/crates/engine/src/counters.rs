@@ -1,7 +1,7 @@
 //! What a process has used so far, read at the edges of the measured window.
 
-use contend_reactor::clock;
 use contend_figures::outcome::ProcessDelta;
+use contend_reactor::clock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -7,10 +7,10 @@ use super::job::At;
 use super::seat::{Seat, WaitsFor};
 use super::steps::Reason;
 use super::worker::Worker;
-use contend_reactor::engine::Engine;
-use contend_client::dialect::Dialect;
 use crate::workload::{Answer, Call, Step};
+use contend_client::dialect::Dialect;
 use contend_client::request::LinkNumber;
+use contend_reactor::engine::Engine;
 use std::ops::Range;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {

@@ -1,13 +1,12 @@
 //! The input of a run: plain data, the same for all of its workers.
 
 use crate::arrival::{Dispenser, Share};
-use contend_figures::outcome::Failure;
-use contend_plan;
-use contend_reactor::threads;
-use contend_figures::{Tally, TallyShape};
+use crate::workload::{Verdict, Workload};
 use contend_client::Target;
 use contend_client::request::Tongue;
-use crate::workload::{Verdict, Workload};
+use contend_figures::outcome::Failure;
+use contend_figures::{Tally, TallyShape};
+use contend_reactor::threads;
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ pub struct Job {
     /// None: the load begins when all are ready. Else a line of this gives the time, as
     /// `begin NANOSECONDS` of this host's steady clock, and the end of it ends the run.
     pub begin_from: Option<Box<dyn BufRead + Send>>,
-    pub engine: plan::Engine,
+    pub engine: contend_plan::Engine,
     pub warmup_ns: u64,
     /// `u64::MAX`: until the events are done or a signal comes.
     pub measure_ns: u64,
@@ -30,7 +29,7 @@ impl Job {
         Self {
             setup,
             begin_from: None,
-            engine: plan::Engine::Auto,
+            engine: contend_plan::Engine::Auto,
             warmup_ns: 0,
             measure_ns: u64::MAX,
             interval_ns: 0,

@@ -3,14 +3,17 @@
 //!
 //! The input of a run is a [`job`], made from a plan in [`of_plan`]. Its result is in [`measured`].
 //! One controller ([`control`]) keeps the time for all workers ([`worker`]). In a run with arms it
-//! hops from arm to arm ([`slices`]). The threads of sysbench scripts are run by [`script`].
+//! hops from arm to arm ([`slices`]).
 //! [`validate`] replays events and checks their answers.
 
 mod answers;
+pub mod arrival;
 mod books;
+pub mod choice;
 mod connect;
 mod control;
-mod edges;
+pub mod counters;
+pub mod edges;
 mod group;
 mod idle;
 pub mod job;
@@ -18,33 +21,36 @@ mod links;
 mod look;
 pub mod measured;
 pub mod merge;
-mod messages;
+pub mod messages;
+pub mod model;
 pub mod of_plan;
 mod pace;
 mod preflight;
 mod processes;
-pub mod script;
+pub mod replay;
 pub mod seat;
 mod shared;
 mod slices;
 mod slow;
+pub mod statement;
 mod steps;
 mod turns;
 pub mod validate;
 pub mod worker;
+pub mod workload;
 
-use contend_figures::outcome::Failure;
 use crate::choice::choose;
-use contend_reactor::engine::{Engine, Epoll, Uring};
-use contend_reactor::limits;
-use contend_reactor::signals::Signals;
-use contend_reactor::threads;
-use contend_figures::Tally;
 use contend_client::dialect::Dialect;
 use contend_client::failure;
 use contend_client::handler_socket::KeyLink;
 use contend_client::link::Link;
 use contend_client::request::Tongue;
+use contend_figures::Tally;
+use contend_figures::outcome::Failure;
+use contend_reactor::engine::{Engine, Epoll, Uring};
+use contend_reactor::limits;
+use contend_reactor::signals::Signals;
+use contend_reactor::threads;
 use control::{Begin, Controller};
 use job::{ArmJob, Job, Setup};
 use measured::{Ended, Measured, Progress};
@@ -89,7 +95,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
 
 /// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: the name of
 /// their engine, and its number of threads.
-fn run_on(
+pub fn run_on(
     engine: (&'static str, u32),
     job: Job,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -197,7 +203,7 @@ fn given_up(tally: &Tally) -> Option<Failure> {
 }
 
 /// Starts a worker on a thread of its own.
-fn spawn(
+pub fn spawn(
     name: String,
     reports: &Sender<Report>,
     work: impl FnOnce(Sender<Report>) + Send + 'static,

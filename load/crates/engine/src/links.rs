@@ -3,11 +3,11 @@
 
 use super::job::At;
 use super::shared::{Shared, UnderWay};
-use contend_reactor::engine::Engine;
-use contend_client::dialect::{Dialect, Heard, SessionFacts};
-use contend_wire::WireError;
-use contend_client::request::{Class, LinkNumber, Reply, Request};
 use crate::workload::Session;
+use contend_client::dialect::{Dialect, Heard, SessionFacts};
+use contend_client::request::{Class, LinkNumber, Reply, Request};
+use contend_reactor::engine::Engine;
+use contend_wire::WireError;
 
 /// A link, and whose it is.
 pub struct SeatLink<D> {

@@ -1,9 +1,9 @@
 //! The progress that a run reports, and its result: plain data.
 
 use super::messages::Counts;
+use contend_client::dialect::SessionFacts;
 use contend_figures::outcome::{ProcessDelta, ThreadTimes};
 use contend_figures::{Latency, Reading, Tally};
-use contend_client::dialect::SessionFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};

@@ -2,10 +2,10 @@
 
 use super::edges::Timeline;
 use super::slow::SlowEvent;
-use contend_figures::outcome::Failure;
-use contend_reactor::bell::Bell;
-use contend_figures::{Latency, Reading, Tally, TallyShape};
 use contend_client::dialect::SessionFacts;
+use contend_figures::outcome::Failure;
+use contend_figures::{Latency, Reading, Tally, TallyShape};
+use contend_reactor::bell::Bell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};

@@ -217,7 +217,7 @@ fn text(value: Value<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contend_workloads::statement::Parameters;
+    use crate::statement::Parameters;
 
     fn copy() -> TableCopy {
         let mut copy = TableCopy::default();

@@ -4,12 +4,12 @@ use super::job::{
     ArmJob, Codes, ErrorPolicy, Hops, Job, NodeJob, Pacing, SETUP_TIMEOUT_NS, Setup, Several,
 };
 use crate::arrival::{Curve, Dispenser, Schedule, Share};
+use crate::workload::Workload;
+use contend_client::request::Tongue;
+use contend_client::target::{Target, target_of};
 use contend_plan::{Arrival, Compression, Errors, Load, Plan, Server, Watch};
 use contend_reactor::clock::{nanoseconds, seconds_ns};
 use contend_reactor::threads;
-use contend_client::target::{Target, target_of};
-use contend_client::request::Tongue;
-use crate::workload::Workload;
 use std::path::PathBuf;
 use std::sync::Arc;
 

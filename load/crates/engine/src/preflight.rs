@@ -4,12 +4,12 @@
 //! connections, to the last one. A limit that the server does not report is not checked.
 
 use super::job::{At, Setup};
-use contend_figures::outcome::Failure;
+use crate::workload;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, TextRows};
-use contend_wire::Flavour;
-use crate::workload;
 use contend_client::request::Tongue;
+use contend_figures::outcome::Failure;
+use contend_wire::Flavour;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //! used is read at the edges of the window, or of each slice.
 
 use super::job::Setup;
+use crate::counters::ProcessSnapshot;
 use contend_figures::outcome::ProcessDelta;
 use contend_reactor::clock;
-use crate::counters::ProcessSnapshot;
 
 /// Which processes are looked at: for each arm that of all its nodes together, and that of each
 /// node with figures of its own.

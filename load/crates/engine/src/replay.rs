@@ -4,7 +4,7 @@
 //! the [`Meaning`] of its query and its values. [`super::model`] answers those from a copy of the
 //! tables.
 
-use contend_workloads::statement::Parameters;
+use crate::statement::Parameters;
 
 /// A query's meaning, for a table of sysbench's shape. Its values come in the order of its marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

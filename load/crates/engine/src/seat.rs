@@ -1,7 +1,7 @@
 //! One session and its state.
 
-use contend_client::request::LinkNumber;
 use crate::workload::Session;
+use contend_client::request::LinkNumber;
 use std::ops::Range;
 
 /// A session with the times and counts that the driver keeps for it.

@@ -1,8 +1,8 @@
 //! The state of a link that several seats share: each may have one request under way on it, and
 //! each answer is for the seat that sent first.
 
-use contend_wire::Prepared;
 use contend_client::request::Request;
+use contend_wire::Prepared;
 use std::collections::VecDeque;
 
 /// The additional state of a shared link.

@@ -7,18 +7,18 @@
 
 use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
-use crate::look;
 use super::look::{LookedAt, Looking};
 use super::measured::{
     ArmSum, Ended, Inside, Left, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
 };
 use super::messages::Command;
 use super::processes::{Counters, Processes};
+use crate::look;
+use contend_client::blocking::ControlConnection;
+use contend_figures::Tally;
 use contend_figures::outcome::Failure;
 use contend_random::Stream;
 use contend_reactor::clock;
-use contend_figures::Tally;
-use contend_client::blocking::ControlConnection;
 use std::time::Duration;
 
 /// Time from the command to begin until the slice begins.

@@ -2,23 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;
-use contend_reactor::clock;
-use contend_reactor::engine::Event;
-use contend_reactor::socket::Address;
 use crate::edges::Timeline;
 use crate::job::{At, NodeJob, Several};
 use crate::links::SeatLink;
 use crate::messages::Command;
 use crate::steps::Reason;
-use contend_servers::serve::ServiceTime;
-use contend_servers::null_server::testing::NullServer;
-use contend_client::Target;
-use contend_client::link::Link;
-use contend_wire::Credentials;
-use contend_wire::mysql::{Options, command};
 use crate::workload;
 use crate::workload::{Call, EventKind, Session, Step, Workload};
+use contend_client::Target;
+use contend_client::link::Link;
 use contend_client::request::{Class, Ending, Reply, Request};
+use contend_reactor::clock;
+use contend_reactor::engine::Event;
+use contend_reactor::socket::Address;
+use contend_servers::null_server::testing::NullServer;
+use contend_servers::serve::ServiceTime;
+use contend_wire::Credentials;
+use contend_wire::mysql::{Options, command};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;

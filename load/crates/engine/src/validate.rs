@@ -7,13 +7,13 @@
 //! give the same answer.
 
 use super::job::{At, Setup};
-use contend_figures::outcome::{Failure, Validated, WrongAnswer};
-use contend_client::blocking::{ControlConnection, Whole, endless};
-use contend_client::failure;
 use crate::model::{Expected, Row, TableCopy};
 use crate::replay::{Meaning, Question, Replay};
 use crate::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
+use contend_client::blocking::{ControlConnection, Whole, endless};
+use contend_client::failure;
 use contend_client::request::{Reply, Request, Tongue};
+use contend_figures::outcome::{Failure, Validated, WrongAnswer};
 
 /// Rows of all tables together. Their copy takes about 400 bytes each.
 const ROWS_MAX: usize = 4_000_000;

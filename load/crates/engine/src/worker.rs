@@ -13,15 +13,14 @@ use super::messages::{Command, Counts, Mailbox, Report};
 use super::seat::{Seat, WaitsFor};
 use super::slow::SlowEvent;
 use super::turns::Turns;
+use crate::workload;
+use contend_client::dialect::Dialect;
 use contend_figures::outcome::Failure;
 use contend_reactor::clock;
 use contend_reactor::engine::{Engine, Event};
 use contend_reactor::socket::Address;
-use contend_reactor;
 use contend_reactor::{Handler, Reactor};
-use contend_client::dialect::Dialect;
 use contend_wire::ServerError;
-use crate::workload;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -142,7 +141,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Works until the run is over.
     pub fn run(mut self) {
-        reactor::run(&mut self);
+        contend_reactor::run(&mut self);
     }
 
     /// Begins as many setups as may go on at the same time.

@@ -22,35 +22,10 @@
 //! straight into the output buffer and allocate nothing. A session can also be a coroutine of a
 //! script: [`Session::next`] resumes it, and it yields at each step.
 
-mod batch_insert;
-mod batch_select;
-mod bulk_insert;
-pub mod client_list;
-mod insert;
-mod list;
-pub mod model;
-pub mod native;
-mod oltp;
-mod oltp_keys;
-mod over_tables;
-mod point_select;
-mod random_points;
-mod random_ranges;
-pub mod registry;
-pub mod replay;
-mod rows_keys;
-mod scan;
-mod sql;
-pub mod statement;
-mod string_lookup;
-mod tables;
-pub mod told;
-pub mod tpcc;
+pub use contend_client::request::{Class, Ending, LINKS_MAX, LinkNumber, Reply, Request, Tongue};
 
-pub use sql::{Comment, Sql, SqlError, comment};
-
-use contend_figures::outcome::{Failure, Scanned};
 use contend_figures::Reading;
+use contend_figures::outcome::{Failure, Scanned};
 use contend_wire::{Capabilities, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
@@ -130,7 +105,7 @@ pub trait Workload: Send + Sync {
 
     /// Gives the queries of an event a second time, to check the answers; none if the workload
     /// cannot do that.
-    fn replay(&self) -> Option<&dyn replay::Replay> {
+    fn replay(&self) -> Option<&dyn crate::replay::Replay> {
         None
     }
 
@@ -145,15 +120,6 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure>;
-}
-
-/// In which protocol sessions write their requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tongue {
-    /// MySQL's client protocol, with statements of SQL.
-    Sql,
-    /// HandlerSocket: rows by key.
-    HandlerSocket,
 }
 
 /// A server that is checked before the load.
@@ -266,11 +232,6 @@ pub enum Call<'a> {
     Finish,
 }
 
-/// Number of a connection within its session. A session has at most [`LINKS_MAX`] connections.
-pub type LinkNumber = u16;
-
-pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
-
 /// The next step for the driver.
 #[derive(Debug)]
 pub enum Step {
@@ -304,26 +265,6 @@ pub enum Step {
     Fail(Box<Failure>),
 }
 
-/// How to treat the request in the output buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    pub link: LinkNumber,
-    pub class: Class,
-    pub reply: Reply,
-    /// If set, a good answer to this request ends the event, and the session is not called with
-    /// that answer.
-    pub ends: Option<Ending>,
-}
-
-/// How an event ended well.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
-    /// The place in [`Workload::kinds`].
-    pub kind: u8,
-    /// The event rolled back its transaction on purpose.
-    pub rolled_back: bool,
-}
-
 /// Times of an event by its session's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTimes {
@@ -331,36 +272,6 @@ pub struct EventTimes {
     pub response_ns: u64,
     /// The part of it before the event began.
     pub lag_ns: u64,
-}
-
-/// Under which class a query is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The place in [`Workload::classes`].
-    Of(u8),
-    /// By its answer: a result set is class 0 (read), affected rows make it class 1 (write),
-    /// anything else is class 2 (other).
-    ByAnswer,
-    /// Not counted: preparing, closing and the like.
-    Uncounted,
-}
-
-/// The part of the answer that the session needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// Whether it is good, and how many rows.
-    Counts,
-    /// Whether it is good, and how many rows changed. For a protocol whose answers look the same
-    /// for rows that changed and rows that were found.
-    Changed,
-    /// Like [`Self::Counts`], summed over this number of requests that are sent at once.
-    Several(u32),
-    /// Every byte of it: [`Answer::bytes`].
-    Whole,
-    /// It answers COM_STMT_PREPARE: [`Answer::prepared`].
-    Prepared,
-    /// None is coming: COM_STMT_CLOSE. The session is called with an empty answer at once.
-    Nothing,
 }
 
 /// A whole answer; by default a good one without content.

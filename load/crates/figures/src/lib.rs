@@ -10,6 +10,7 @@ mod counts;
 mod errors;
 mod hdr_log;
 mod latency;
+pub mod outcome;
 mod tally;
 
 pub use class_times::ClassTimes;

@@ -462,7 +462,7 @@ pub struct ProcessDelta {
 }
 
 impl ProcessDelta {
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         let add = |ours: &mut Option<u64>, theirs: Option<u64>| {
             if let Some(more) = theirs {
                 *ours = Some(ours.unwrap_or(0) + more);
@@ -476,7 +476,7 @@ impl ProcessDelta {
     }
 
     /// Its counts times `share`, with `cpu_us` as its CPU time.
-    pub(crate) fn scaled(&self, share: f64, cpu_us: f64) -> Self {
+    pub fn scaled(&self, share: f64, cpu_us: f64) -> Self {
         let scale = |count: Option<u64>| count.map(|count| (count as f64 * share).round() as u64);
         Self {
             cpu_us,

@@ -15,6 +15,7 @@ pub mod page;
 pub mod query;
 pub mod refusals;
 pub mod rows;
+pub mod server;
 pub mod sizes;
 pub mod sql;
 pub mod tokens;

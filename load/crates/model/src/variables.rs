@@ -3,8 +3,8 @@
 //! A few have an effect. The others exist because the study's configuration or a client sets them:
 //! they can be set and read, and change nothing, because the model has no such part.
 
-use crate::sizes;
 use super::sizes::KeyCacheSizes;
+use crate::sizes;
 use contend_servers::serve::Refusal;
 
 /// The effect of a variable that is set while the server runs.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIAN_EXP_MAX};
+pub use workload::{Script, ScriptValue, Workload};
 
 /// The version this program reads. Plans of a different version are refused.
 pub const PLAN_VERSION: u32 = 1;

@@ -5,12 +5,14 @@
 //! threads, and a replay can check the answers. [`Stream::new`] gives long streams (one for each
 //! connection, one for the schedule), which differ from those of the events. Not for cryptography.
 
+mod distribution;
 pub mod nurand;
 mod permutation;
 pub mod row_strings;
 mod shape;
 mod template;
 
+pub use distribution::{Distribution, ITER_MAX, ZIPFIAN_EXP_MAX};
 pub use permutation::Permutation;
 pub use shape::{Sampler, Shape};
 

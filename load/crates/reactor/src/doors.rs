@@ -2,7 +2,6 @@
 
 use super::inbox::Inbox;
 use super::wait::any_ready;
-use contend_figures::outcome::Failure;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
@@ -44,7 +43,7 @@ impl Doors {
     ///
     /// # Errors
     /// The program cannot listen at the path or the port.
-    pub fn open(socket: Option<&Path>, port: Option<u16>) -> Result<Self, Failure> {
+    pub fn open(socket: Option<&Path>, port: Option<u16>) -> io::Result<Self> {
         let mut doors = Self {
             unix: None,
             tcp: None,
@@ -165,10 +164,6 @@ fn ready(socket: OwnedFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn taken(place: &dyn std::fmt::Display, error: &io::Error) -> Failure {
-    Failure {
-        hint: (error.kind() == ErrorKind::AddrInUse)
-            .then(|| "another server is listening there; use a different address".to_owned()),
-        ..Failure::plain(format!("cannot listen at {place}: {error}"))
-    }
+fn taken(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen at {place}: {error}"))
 }

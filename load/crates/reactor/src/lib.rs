@@ -4,14 +4,12 @@
 //! A [`Reactor`] is the object one thread waits with; a [`Handler`] is the work it then does. An
 //! [`engine`] moves bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, and an
 //! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in. All time is read from one
-//! [`clock`]. The other modules use the system: threads, limits, signals, the [`counters`] of a
-//! process.
+//! [`clock`]. The other modules use the system: threads, limits, signals.
 
 mod rounds;
 
 pub mod bell;
 pub mod clock;
-pub mod counters;
 pub mod doors;
 pub mod engine;
 pub mod inbox;

@@ -1,5 +1,7 @@
 //! Threads that serve many clients each: their requests, and the answers that are delayed.
 
+use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
+use contend_figures::Latency;
 use contend_figures::outcome::Failure;
 use contend_reactor::clock;
 use contend_reactor::clock::now_ns;
@@ -7,10 +9,7 @@ use contend_reactor::engine::{Engine, Epoll, Event};
 use contend_reactor::inbox::Inbox;
 use contend_reactor::threads::be_punctual;
 use contend_reactor::timers::Timers;
-use contend_reactor;
 use contend_reactor::{Handler, Reactor};
-use contend_figures::Latency;
-use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -127,7 +126,7 @@ impl<E: Engine> LoopWorker<E> {
             late: None,
             out: Vec::new(),
         };
-        reactor::run(&mut serving);
+        contend_reactor::run(&mut serving);
         // What became ready with the last ring.
         serving.redeem();
         Counted {

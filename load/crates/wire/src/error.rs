@@ -24,11 +24,11 @@ pub enum WireError {
 }
 
 impl WireError {
-    pub(crate) fn theirs(what: impl Into<Cow<'static, str>>) -> Self {
+    pub fn theirs(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Theirs(what.into())
     }
 
-    pub(crate) fn ours(what: impl Into<Cow<'static, str>>) -> Self {
+    pub fn ours(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Ours(what.into())
     }
 }

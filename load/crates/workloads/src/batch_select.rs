@@ -122,10 +122,10 @@ impl Kind for OverTables<Keys> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_random::{Sampler, Shape};
     use crate::native::tests::asked;
     use crate::native::walk;
     use crate::tables::Tables;
+    use contend_random::{Sampler, Shape};
     use serde_json::json;
 
     fn kind(by: SelectBy) -> OverTables<Keys> {

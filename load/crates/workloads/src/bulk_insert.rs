@@ -1,13 +1,13 @@
 //! Many new rows in one statement.
 
-use contend_engine::workload::Workload;
 use super::native::{Carries, OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use contend_engine::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
-use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{Told, native};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::Workload;
 use contend_plan::{Load, Protocol};
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -74,9 +74,9 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_random::Shape;
     use crate::native::tests::asked;
     use crate::native::{Kind, walk};
+    use contend_random::Shape;
     use serde_json::json;
 
     fn kind(bulk_execute: bool) -> OverTables<Keys> {

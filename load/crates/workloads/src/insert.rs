@@ -1,13 +1,13 @@
 //! One new row per event.
 
-use contend_engine::workload::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use contend_engine::replay::Meaning;
 use super::rows_keys::{keys_over_rows, yes};
-use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{Told, native};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -56,8 +56,8 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_random::Shape;
     use crate::native::tests::asked;
+    use contend_random::Shape;
     use serde_json::json;
 
     fn kind(auto_increment: bool) -> OverTables<Keys> {

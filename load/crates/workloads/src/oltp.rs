@@ -1,9 +1,9 @@
 //! sysbench's OLTP transactions, and their parts as separate workloads.
 
-use contend_engine::workload::EventKind;
 use super::native::{GoingOn, Kind, NextStep, OpenEvent, QueryText};
-use contend_engine::replay::Meaning;
 use super::tables::{C, PAD, Tables};
+use contend_engine::replay::Meaning;
+use contend_engine::workload::EventKind;
 use contend_random::Sampler;
 
 /// One kind of statement.
@@ -248,8 +248,8 @@ impl Kind for Oltp {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_random::Shape;
     use crate::native::tests::asked;
+    use contend_random::Shape;
 
     fn oltp(parts: Vec<OltpPart>, tables: Option<u32>) -> Oltp {
         let keys = Sampler::new(Shape::Uniform, 1, 1000);

@@ -1,11 +1,11 @@
 //! sysbench's OLTP transactions, and their parts alone, as kinds of workload.
 
-use contend_engine::workload::Workload;
 use super::native::Way;
-use crate::oltp;
 use super::oltp::{Oltp, OltpPart};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
 use super::told::{EVENTS, Told, native};
+use crate::oltp;
+use contend_engine::workload::Workload;
 use std::sync::Arc;
 
 /// Statements of one event.

@@ -1,12 +1,12 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
-use contend_engine::workload::EventKind;
 use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText};
-use contend_engine::replay::Meaning;
 use super::rows_keys::Over;
-use super::statement::Parameters;
 use super::tables::Tables;
 use super::told::Keys;
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::EventKind;
 use contend_random::Sampler;
 
 /// The query of such a kind, which the keys of the kind describe.

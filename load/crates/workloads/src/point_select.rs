@@ -1,12 +1,12 @@
 //! One row by its primary key.
 
-use contend_engine::workload::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use contend_engine::replay::Meaning;
 use super::rows_keys::keys_over_rows;
-use super::statement::Parameters;
 use super::told::{Told, native};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use contend_engine::workload::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use contend_engine::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
-use super::statement::Parameters;
 use super::told::{Told, native};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_model::virtual_time::simulate::draw_keys;
     use crate::native::tests::asked;
+    use contend_model::virtual_time::simulate::draw_keys;
 
     #[test]
     fn asks_for_as_many_points_as_told() {

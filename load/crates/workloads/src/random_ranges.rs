@@ -1,12 +1,12 @@
 //! Several short ranges of a secondary key.
 
-use contend_engine::workload::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use contend_engine::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
-use super::statement::Parameters;
 use super::told::{Told, native};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_random::Shape;
     use crate::native::tests::asked;
+    use contend_random::Shape;
 
     #[test]
     fn ranges_have_their_width() {

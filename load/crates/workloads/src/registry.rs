@@ -150,10 +150,10 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_engine::workload::Workload;
     use crate::native::Way;
     use crate::native::tests::point_selects;
     use crate::told::native;
+    use contend_engine::workload::Workload;
     use schemars::JsonSchema;
     use serde::Deserialize;
     use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
 use super::native::{Carries, EventEnd, GoingOn, Kind, NextStep, QueryText, ToAsk, Way, WhyAsked};
-use super::statement::Parameters;
-use crate::told;
 use super::told::{Told, native};
+use crate::told;
+use contend_engine::statement::Parameters;
 use contend_engine::workload::{EventKind, Workload};
 use contend_figures::outcome::{Scanned, ScannedPart};
 use contend_plan::Load;
@@ -348,7 +348,7 @@ mod tests {
         match scan.next(on) {
             NextStep::Ask(ask) => {
                 let pieces = scan.parts[ask.query].pieces();
-                let statement = crate::statement::Statement::new(pieces);
+                let statement = contend_engine::statement::Statement::new(pieces);
                 Some(statement.text(&values))
             }
             _ => None,

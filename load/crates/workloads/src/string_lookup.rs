@@ -2,8 +2,8 @@
 
 use super::native::{GoingOn, Kind, NextStep, QueryText, Way};
 use super::rows_keys::check_distribution;
-use crate::told;
 use super::told::{Told, native};
+use crate::told;
 use contend_engine::workload::{EventKind, Workload};
 use contend_random::Distribution;
 use contend_random::row_strings::{LONGEST, SHORTEST, number_of, string};

@@ -1,7 +1,7 @@
 //! The description of a kind of workload: its keys in a plan, and what becomes of them.
 
-use contend_engine::workload::Workload;
 use super::native::{Kind, Native, Way};
+use contend_engine::workload::Workload;
 use contend_plan::{Load, Script};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! The progress of a fill: each table, and all of them together.
 
 use crate::cli::output;
-use contend_data::schema::Dataset;
 use contend_data::filling::{FillPhase, LoadProgress};
+use contend_data::schema::Dataset;
 use contend_figures::outcome::{FillOutcome, FillProgress, TableProgress};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};

@@ -1,17 +1,36 @@
 //! Encryption of the connection, and when the password may be sent.
 
-use contend_plan::{Tls, TlsMode};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use contend_client::tls::{consent_of, tls_of};
+use contend_plan::{Tls, TlsMode};
 use contend_wire::mysql::Options;
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use std::path::PathBuf;
 
 /// The names are those of the servers' own clients.
+const TLS_MODES: [(&str, TlsMode); 5] = [
+    ("disabled", TlsMode::Disabled),
+    ("preferred", TlsMode::Preferred),
+    ("required", TlsMode::Required),
+    ("verify_ca", TlsMode::VerifyCa),
+    ("verify_identity", TlsMode::VerifyIdentity),
+];
+
+fn mode_of(name: String) -> TlsMode {
+    let found = TLS_MODES
+        .iter()
+        .find(|mode| mode.0.eq_ignore_ascii_case(&name));
+    found.map_or(TlsMode::Preferred, |mode| mode.1)
+}
+
 #[derive(Debug, clap::Args)]
 pub struct WayIn {
     /// Encryption mode, and what to verify.
-    #[arg(long, value_enum, ignore_case = true, default_value_t = TlsMode::Preferred)]
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(TLS_MODES.map(|(name, _)| name)).map(mode_of),
+        ignore_case = true,
+        default_value = "preferred"
+    )]
     ssl_mode: TlsMode,
     /// PEM file of the authority that signs the server's certificate.
     #[arg(long, value_name = "FILE")]
@@ -32,28 +51,6 @@ pub struct WayIn {
     /// PEM file with the server's RSA key.
     #[arg(long, value_name = "FILE")]
     server_public_key_path: Option<PathBuf>,
-}
-
-impl ValueEnum for TlsMode {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::Disabled,
-            Self::Preferred,
-            Self::Required,
-            Self::VerifyCa,
-            Self::VerifyIdentity,
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Self::Disabled => "disabled",
-            Self::Preferred => "preferred",
-            Self::Required => "required",
-            Self::VerifyCa => "verify_ca",
-            Self::VerifyIdentity => "verify_identity",
-        }))
-    }
 }
 
 impl WayIn {

@@ -1,8 +1,8 @@
 //! The control connection, on which everything but the load is run; or paper in its place.
 
 use super::{SlapHalt, print};
-use contend_figures::outcome::Failure;
 use contend_client::blocking::{ControlConnection, endless};
+use contend_figures::outcome::Failure;
 
 /// Runs statements, or prints them.
 pub enum Control {

@@ -4,13 +4,12 @@ use super::control;
 use super::print;
 use super::progress::SlapProgress;
 use super::settings::SlapSettings;
-use contend_engine::arrival::{Dispenser, Schedule};
 use crate::cli::output::remark;
-use contend_figures::outcome::{Failure, one_line};
-use contend_engine;
+use contend_client::Target;
+use contend_engine::arrival::{Dispenser, Schedule};
 use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use contend_engine::measured::{Ended, Measured};
-use contend_client::Target;
+use contend_figures::outcome::{Failure, one_line};
 use contend_workloads::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 
@@ -162,7 +161,7 @@ pub fn run(
         interval_ns: INTERVAL_NS,
         ..Job::new(setup)
     };
-    let measured = run::run(job, &mut |told| progress.take(&told))?;
+    let measured = contend_engine::run(job, &mut |told| progress.take(&told))?;
     let seconds_ns = match measured.ended {
         Ended::Events => measured.ended_after_ns,
         Ended::Time | Ended::Signal => measured.measured_ns,

@@ -33,11 +33,11 @@ pub mod fuzzed {
 
 use crate::cli::output::{end_with_the_pipe, remark};
 use crate::cli::secrets;
-use contend_figures::outcome::{Failure, one_line};
+use arguments::SlapRefusal;
 use contend_client::Target;
 use contend_client::blocking::ControlConnection;
 use contend_client::failure;
-use arguments::SlapRefusal;
+use contend_figures::outcome::{Failure, one_line};
 use control::Control;
 use progress::SlapProgress;
 use report::Writers;

@@ -1,19 +1,19 @@
 //! Every engine, every number of clients, every iteration, in mysqlslap's order.
 
-use crate::cli::mysqlslap::control;
 use super::control::{Control, quoted};
-use crate::cli::mysqlslap::load;
 use super::load::{AUTOCOMMIT_OFF, Iteration, NO_KEY};
 use super::progress::SlapProgress;
 use super::report::{Round, Writers};
 use super::settings::SlapSettings;
 use super::values::{Concurrency, EngineGiven};
 use super::{SlapHalt, print};
+use crate::cli::mysqlslap::control;
+use crate::cli::mysqlslap::load;
 use crate::cli::output::remark;
-use contend_figures::outcome::Failure;
 use contend_client::Target;
+use contend_engine::statement::first_word;
+use contend_figures::outcome::Failure;
 use contend_workloads::client_list::Text;
-use contend_workloads::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};

@@ -1,10 +1,10 @@
 //! Which server the options name, and how to enter it.
 
 use super::arguments::SlapOptions;
-use contend_plan::{Tls, TlsMode};
-use contend_reactor::socket::{Address, local_socket};
 use contend_client::Target;
 use contend_client::tls::{consent_of, tls_of};
+use contend_plan::{Tls, TlsMode};
+use contend_reactor::socket::{Address, local_socket};
 use contend_wire::Credentials;
 use contend_wire::mysql;
 use contend_wire::mysql::Algorithm;

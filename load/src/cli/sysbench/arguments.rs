@@ -1,12 +1,14 @@
 //! Takes a command line apart: options, the test, the command.
 
-use crate::cli::sysbench::table;
 use super::table::Whose;
 use crate::cli::byte_order_mark::without_mark;
 use crate::cli::secrets;
-use contend_sysbench::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
-use contend_sysbench::lua::run::Compat;
+use crate::cli::sysbench::table;
 use contend_client::failure;
+use contend_sysbench::lua::options::{
+    BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse,
+};
+use contend_sysbench::lua::run::Compat;
 
 /// A command line, before anybody asked what its options mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

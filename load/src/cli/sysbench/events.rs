@@ -1,24 +1,24 @@
 //! The command `run`: events on all threads, reports, the end.
 
 use super::extras::Extras;
-use crate::cli::sysbench::report;
 use super::report::Form;
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt, hints};
 use crate::cli::output::remark;
+use crate::cli::sysbench::report;
+use contend_engine::job::{ArmJob, Job, Pacing, Setup, Several};
+use contend_engine::measured::Progress;
+use contend_figures::outcome::one_line;
+use contend_figures::{Latency, Tally};
+use contend_reactor::clock::{nanoseconds, seconds_ns};
+use contend_sysbench::host;
+use contend_sysbench::host::{Alarm, Servers};
 use contend_sysbench::lua::fiber::NOT_READY;
 use contend_sysbench::lua::log::{Level, Log, write_stdout};
 use contend_sysbench::lua::run::{Compat, Run};
 use contend_sysbench::lua::workload::ScriptWorkload;
 use contend_sysbench::lua::{ScriptError, State, thread};
-use contend_figures::outcome::one_line;
-use contend_reactor::clock::{nanoseconds, seconds_ns};
-use contend_figures::{Latency, Tally};
-use contend_engine::job::{ArmJob, Job, Pacing, Setup, Several};
-use contend_engine::measured::Progress;
-use contend_sysbench::host;
-use contend_sysbench::host::{Alarm, Servers};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ pub fn serve(
     let (mut opened, mut closed) = (None, None);
     let on_threads = wants_os_threads(run, settings).then_some(&servers);
     let job = job_of(run, settings, &servers);
-    let ran = script::run(run, on_threads, job, &mut |progress| match progress {
+    let ran = host::run(run, on_threads, job, &mut |progress| match progress {
         Progress::Ready { .. } => {
             drop(init_timeout.take());
             run.log.notice("Threads started!\n");
@@ -272,7 +272,7 @@ fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
             None => Pacing::WITHOUT_PAUSE,
         },
         dispenser: Arc::clone(&run.dispenser),
-        ..ArmJob::of(servers.targets(), workload)
+        ..ArmJob::of(host::targets(servers), workload)
     };
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let setup = Setup {

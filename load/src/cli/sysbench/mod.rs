@@ -20,20 +20,22 @@ mod settings;
 mod table;
 mod watch;
 
-use contend_engine::arrival::{Dispenser, Schedule};
 use crate::cli::output::{end_with_the_pipe, remark};
 use crate::cli::secrets;
+use arguments::{CommandLine, Given, Refused};
+use contend_engine::arrival::{Dispenser, Schedule};
+use contend_sysbench::host::{BlockingIo, Servers};
 use contend_sysbench::lua::chunks::Chunks;
 use contend_sysbench::lua::figures::Figures;
 use contend_sysbench::lua::loaded::Loaded;
 use contend_sysbench::lua::log::{Level, Log, write_stdout};
 use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
-use contend_sysbench::lua::options::{BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse};
+use contend_sysbench::lua::options::{
+    BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
+};
 use contend_sysbench::lua::run::{Compat, Late, Run, Stop};
 use contend_sysbench::lua::states::States;
 use contend_sysbench::lua::{ScriptError, State};
-use contend_sysbench::host::{BlockingIo, Servers};
-use arguments::{CommandLine, Given, Refused};
 use script::Found;
 use settings::Settings;
 use std::process::ExitCode;

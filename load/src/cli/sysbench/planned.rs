@@ -2,14 +2,18 @@
 //! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
-use crate::cli::sysbench::settings;
 use super::settings::OsThreads;
-use crate::cli::sysbench::table;
 use super::table::{InPlan, Known};
 use super::{servers, settle_options};
-use contend_engine::arrival::Share;
 use crate::cli::nearest::nearest_of;
 use crate::cli::output::arm_last_words;
+use crate::cli::sysbench::settings;
+use crate::cli::sysbench::table;
+use contend_client::target::target_of;
+use contend_engine::arrival::Share;
+use contend_engine::of_plan::dispenser_of;
+use contend_plan::{Plan, Protocol, Script as Spec, ScriptValue};
+use contend_sysbench::host::{Hosted, Servers};
 use contend_sysbench::lua::chunks;
 use contend_sysbench::lua::chunks::Chunks;
 use contend_sysbench::lua::figures::Figures;
@@ -19,10 +23,6 @@ use contend_sysbench::lua::options::{BadValue, Declared, OptionType, normal_name
 use contend_sysbench::lua::run::{Compat, LoadedScript, Run, Stop};
 use contend_sysbench::lua::states::States;
 use contend_sysbench::lua::{State, thread};
-use contend_plan::{Plan, Protocol, Script as Spec, ScriptValue};
-use contend_engine::of_plan::dispenser_of;
-use contend_sysbench::host::{Hosted, Servers};
-use contend_client::target::target_of;
 use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -2,9 +2,9 @@
 
 use super::books::ReportFigures;
 use crate::cli::output::ratio;
+use contend_figures::{Counter, Latency, Reading};
 use contend_sysbench::lua::histogram::Histogram;
 use contend_sysbench::lua::run::Compat;
-use contend_figures::{Counter, Latency, Reading};
 use std::fmt::Write as _;
 
 const MS_PER_NS: f64 = 1e-6;

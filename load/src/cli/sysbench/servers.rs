@@ -2,14 +2,14 @@
 
 use super::arguments::Wrong;
 use super::settings::path_of;
+use contend_client::tls::{consent_of, tls_of};
+use contend_figures::IgnoredErrors;
+use contend_plan::{Tls, TlsMode};
+use contend_reactor::socket::{Address, local_socket};
+use contend_sysbench::host::Servers;
 use contend_sysbench::lua::database::{Database, Endpoint};
 use contend_sysbench::lua::options::{ScriptOptions, list};
 use contend_sysbench::lua::run::Compat;
-use contend_plan::{Tls, TlsMode};
-use contend_reactor::socket::{Address, local_socket};
-use contend_figures::IgnoredErrors;
-use contend_sysbench::host::Servers;
-use contend_client::tls::{consent_of, tls_of};
 use contend_wire::Credentials;
 use contend_wire::mysql;
 use contend_wire::mysql::Algorithm;

@@ -1,10 +1,10 @@
 //! The options as checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
-use contend_sysbench::lua::options::{OptionValue, ScriptOptions, normal_name};
-use contend_sysbench::lua::run::{Compat, Draws, Run};
 use contend_random::Distribution;
 use contend_random::Shape;
+use contend_sysbench::lua::options::{OptionValue, ScriptOptions, normal_name};
+use contend_sysbench::lua::run::{Compat, Draws, Run};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

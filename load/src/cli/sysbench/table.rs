@@ -1,10 +1,10 @@
 //! The options that do not belong to scripts: names, kinds, defaults, whose they are, help.
 
-use contend_sysbench::lua::options::{OptionType, normal_name};
-use contend_sysbench::lua::run::Compat;
 use InPlan::{Open, Said};
 use OptionType::{Bool, Double, File, Int, List, Size, Str};
 use Whose::{Both, Only1_0, Only1_1, Ours};
+use contend_sysbench::lua::options::{OptionType, normal_name};
+use contend_sysbench::lua::run::Compat;
 
 /// One option.
 #[derive(Clone, Copy, Debug)]

@@ -3,15 +3,15 @@
 use super::books::{ReportBooks, ReportFigures};
 use super::extras::Extras;
 use super::hook_thread::HookThread;
-use crate::cli::sysbench::report;
 use super::report::Form;
 use super::settings::Settings;
 use crate::cli::output::remark;
+use crate::cli::sysbench::report;
+use contend_figures::Counter;
+use contend_sysbench::host::Servers;
 use contend_sysbench::lua::log::{Level, write_stdout};
 use contend_sysbench::lua::run::Run;
 use contend_sysbench::lua::{State, thread};
-use contend_figures::Counter;
-use contend_sysbench::host::Servers;
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

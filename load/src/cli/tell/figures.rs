@@ -1,11 +1,13 @@
 //! Figures of tallies as outcomes have them: by kind of event, by statement class, by node.
 
-use contend_figures::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
-use contend_figures::{ErrorTally, KindTally, Tally};
-use contend_engine::measured::Measured;
 use contend_client::dialect::SessionFacts;
 use contend_client::failure;
+use contend_engine::measured::Measured;
 use contend_engine::workload::Workload;
+use contend_figures::outcome::{
+    ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles,
+};
+use contend_figures::{ErrorTally, KindTally, Tally};
 use std::borrow::Cow;
 
 /// The requests of each node.

@@ -1,9 +1,9 @@
 //! Why a connection with a waiting caller is of no more use.
 
-use contend_figures::outcome::Failure;
-use contend_reactor::socket::Address;
 use crate::failure;
 use crate::failure::{CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, words};
+use contend_figures::outcome::Failure;
+use contend_reactor::socket::Address;
 use contend_wire::{ServerError, WireError};
 use std::io::{self, ErrorKind};
 

@@ -1,13 +1,13 @@
 //! Whether a server that does not end its answer still lives: it is asked over a second connection.
 
 use super::{BlockingLink, Broken, endless};
-use contend_figures::outcome::Failure;
 use crate::Target;
 use crate::dialect::Heard;
 use crate::failure::LOST;
+use crate::request::Reply;
+use contend_figures::outcome::Failure;
 use contend_wire::WireError;
 use contend_wire::mysql::command;
-use crate::request::Reply;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,16 +1,16 @@
 //! Statements of our own: those sent outside the load, and rows on their way to a server.
 
 use super::{BlockingLink, Broken, Patience};
-use contend_figures::outcome::Failure;
-use contend_reactor::wait::is_readable;
 use crate::Target;
 use crate::dialect::{Dialect, Heard};
 use crate::failure;
 use crate::link::may_keep;
+use crate::request::Reply;
+use contend_figures::outcome::Failure;
+use contend_reactor::wait::is_readable;
 use contend_wire::mysql::statement::COM_STMT_EXECUTE;
 use contend_wire::mysql::{Agreed, ResultRows, command};
 use contend_wire::{Prepared, ServerError, Summary, Value};
-use crate::request::Reply;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 

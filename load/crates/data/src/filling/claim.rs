@@ -7,9 +7,9 @@ use super::{Filled, TABLE_EXISTS, Trouble};
 use crate::mark;
 use crate::schema::LastStep;
 use crate::table::{StorageEngine, Table, quote, text};
-use contend_figures::outcome::Failure;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, TextRows};
+use contend_figures::outcome::Failure;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 

@@ -10,8 +10,8 @@ use super::claim::{Claim, Standing, count, exists, taken};
 use super::{Filled, Transport, Trouble};
 use crate::schema::Dataset;
 use crate::table::{Table, text};
-use contend_figures::outcome::Failure;
 use contend_client::Target;
+use contend_figures::outcome::Failure;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 

@@ -22,9 +22,9 @@ pub use watch::{FillPhase, LoadProgress};
 
 use crate::table::{quote, text};
 use crate::{Content, Recipe, Table};
-use contend_figures::outcome::Failure;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, endless};
+use contend_figures::outcome::Failure;
 use disk::Disk;
 use made::unless_refused;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 use super::tables::fill_tables;
 use super::*;
 use crate::{KeyColumn, Rows, Sbtest, StorageEngine};
-use contend_servers::serve::ServiceTime;
 use contend_servers::null_server::testing::NullServer;
+use contend_servers::serve::ServiceTime;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 

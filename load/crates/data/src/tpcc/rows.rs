@@ -1,9 +1,9 @@
 //! The rows of the nine tables, as clause 4.3.3.1 of the specification populates them.
 
-use crate::tpcc::text;
 use super::text::{data, digits, letters};
 use crate::content::{Appended, Content, Lines};
 use crate::table::seed_of_table;
+use crate::tpcc::text;
 use contend_random::nurand::{A_C_LAST, LAST_NAMES, last_name};
 use contend_random::{Permutation, Stream};
 use std::ops::Range;

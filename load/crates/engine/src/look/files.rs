@@ -1,7 +1,7 @@
 //! The files of `/proc` that a look at threads reads, and the meaning of their text.
 
-use crate::look::places;
 use super::places::{Doing, WaitPlace, is_page_fault};
+use crate::look::places;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt as _;

@@ -2,16 +2,16 @@
 
 use super::EndedLook;
 use super::files::ThreadState;
-use contend_figures::outcome::{SlowTimes, ThreadTimes};
 use crate::slow::SlowEvent;
+use contend_figures::outcome::{SlowTimes, ThreadTimes};
 use std::collections::BTreeMap;
 
 /// The connection that each thread of a server serves.
-pub(in crate) type Connections = BTreeMap<u32, u64>;
+pub type Connections = BTreeMap<u32, u64>;
 
 /// Reads the rows of a statement that lists connections, each with its thread; rows without numbers
 /// are left out.
-pub(in crate) fn connections_in(rows: &[Vec<Option<String>>]) -> Connections {
+pub fn connections_in(rows: &[Vec<Option<String>>]) -> Connections {
     let number = |cell: Option<&Option<String>>| cell?.as_deref()?.parse::<u64>().ok();
     let pairs = rows.iter().filter_map(|row| {
         let thread = u32::try_from(number(row.get(1))?).ok()?;
@@ -22,7 +22,7 @@ pub(in crate) fn connections_in(rows: &[Vec<Option<String>>]) -> Connections {
 
 impl EndedLook {
     /// The times, with those of the slow events of its slice: all that took longer than `over_ns`.
-    pub(in crate) fn with_slow(
+    pub fn with_slow(
         self,
         connections: &Connections,
         events: &[SlowEvent],

@@ -6,8 +6,8 @@ use super::demands::ServerPs;
 use super::line::{Distances, SharedLine};
 use super::lock::{Attempt, GivenBack, LockWaiting, Tried, VirtualLock};
 use super::machine::{Machine, Moment};
-use contend_random::Stream;
 use crate::{Find, Index, Parting, Segment};
+use contend_random::Stream;
 use std::collections::VecDeque;
 
 #[derive(Debug)]

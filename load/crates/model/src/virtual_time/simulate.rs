@@ -11,10 +11,10 @@ use super::lock::{Handing, LockWaiting};
 use super::machine::{CPUS_MAX, Machine, Moment};
 use super::server::{NowDoes, ServerThread, ServerWorld};
 use super::sockets::Sockets;
-use contend_random::Distribution;
-use contend_random::{Sampler, Shape, Stream};
 use crate::sizes::BLOCKS_MIN;
 use crate::{Index, KeyCacheSizes, Parting, PointQuery, Segment};
+use contend_random::Distribution;
+use contend_random::{Sampler, Shape, Stream};
 
 /// More connections than that are a slip.
 pub const CONNECTIONS_MAX: u32 = 10_000;

@@ -7,9 +7,9 @@ use super::demands::Demands;
 use super::figures::VirtualFigures;
 use super::lock::Handing;
 use super::simulate::draw_keys;
+use crate::{Act, ActResult, Find, Index, KeyCacheSizes, Parting, PointQuery};
 use contend_random::Distribution;
 use contend_random::{Sampler, Shape};
-use crate::{Act, ActResult, Find, Index, KeyCacheSizes, Parting, PointQuery};
 use proptest::prelude::*;
 
 fn usual() -> VirtualRun {

@@ -4,7 +4,6 @@
 //! caller gives each socket a token: a small number, with few gaps between them.
 //! `docs/decisions/0009-event-loop.md` has the measurements by which the engines were chosen.
 
-pub mod choice;
 mod epoll;
 mod sends;
 mod uring;

@@ -109,8 +109,7 @@ fn a_refused_connection_is_told<E: Engine>() {
         .local_addr()
         .unwrap()
         .port();
-    let (socket, connecting) =
-        crate::socket::connect_tcp(([127, 0, 0, 1], port).into()).unwrap();
+    let (socket, connecting) = crate::socket::connect_tcp(([127, 0, 0, 1], port).into()).unwrap();
     engine.attach(0, socket, connecting).unwrap();
     next(&mut engine, |_, event| {
         assert!(matches!(event, Event::Closed(_)), "{event:?}")
@@ -120,8 +119,7 @@ fn a_refused_connection_is_told<E: Engine>() {
 fn a_connection_under_way_is_told<E: Engine>() {
     let mut engine = E::new(1, bell()).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let (socket, connecting) =
-        crate::socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
+    let (socket, connecting) = crate::socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
     engine.attach(0, socket, connecting).unwrap();
     let (mut theirs, _) = listener.accept().unwrap();
     if connecting {

@@ -1,11 +1,11 @@
 //! Answers that come later, over real sockets.
 #![allow(clippy::unwrap_used)]
-use contend_reactor::inbox::Inbox;
-use contend_reactor::socket::Address;
-use crate::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, ServiceTime, Ticket, When};
 use crate::null_server::{Service, serve_answers};
+use crate::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, ServiceTime, Ticket, When};
 use contend_client::Target;
 use contend_client::blocking::ControlConnection;
+use contend_reactor::inbox::Inbox;
+use contend_reactor::socket::Address;
 use contend_wire::Credentials;
 use contend_wire::mysql::value::kind;
 use contend_wire::mysql::{BoundValues, Options};

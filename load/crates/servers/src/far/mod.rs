@@ -10,15 +10,15 @@ mod pipe;
 mod punctual;
 mod worker;
 
+use crate::listen;
+use contend_client::failure;
+use contend_figures::Latency;
 use contend_figures::outcome::Failure;
 use contend_reactor::clock::process_cpu_ns;
-use contend_reactor::doors::Doors;
 pub use contend_reactor::doors::Listening;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;
 use contend_reactor::socket::Address;
-use contend_figures::Latency;
-use contend_client::failure;
 use pair::Side;
 use pipe::Passed;
 use std::io::{self, BufRead as _};
@@ -128,7 +128,7 @@ pub fn stand(
 ) -> Result<LineReport, Failure> {
     limits::make_all_the_room();
     look_for(&line.target)?;
-    let doors = Doors::open(line.socket.as_deref(), line.port)?;
+    let doors = listen(line.socket.as_deref(), line.port)?;
     let failed = |error: io::Error| Failure::plain(format!("starting a thread: {error}"));
     let mut inboxes = Vec::new();
     let mut threads = Vec::new();

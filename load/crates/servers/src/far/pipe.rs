@@ -1,7 +1,7 @@
 //! One direction of a connection: bytes on their way, each with the time at which it arrives.
 
-use contend_reactor::clock::now_ns;
 use contend_figures::Latency;
+use contend_reactor::clock::now_ns;
 use std::collections::VecDeque;
 use std::io;
 

@@ -5,18 +5,17 @@
 //! is meant to be cheaper than any real server: the throughput that a client reaches against it is
 //! the client's own limit.
 
-#[cfg(test)]
 pub mod testing;
 
 pub use contend_reactor::doors::Listening;
 
+use crate::event_loop::Loops;
+use crate::listen;
+use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
+use contend_figures::Latency;
 use contend_figures::outcome::Failure;
-use contend_reactor::doors::Doors;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;
-use contend_figures::Latency;
-use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
-use crate::event_loop::Loops;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -105,7 +104,7 @@ pub(super) fn serve_answers<A: Answering>(
     // The number of clients is not known, so the limit of open files is raised as far as it goes.
     // If that is too few, it shows when they connect.
     limits::make_all_the_room();
-    let doors = Doors::open(service.socket.as_deref(), service.port)?;
+    let doors = listen(service.socket.as_deref(), service.port)?;
     let begun_ns = contend_reactor::clock::now_ns();
     let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
     let loops = Loops::start("null", paces, make)?;

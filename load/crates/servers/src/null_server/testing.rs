@@ -1,9 +1,9 @@
 //! A null server for unit tests of code that talks to servers.
 
 use super::{Service, serve};
-use contend_reactor::socket::Address;
 use crate::serve::{ServiceTime, Stalls};
 use contend_client::Target;
+use contend_reactor::socket::Address;
 use contend_wire::Credentials;
 use contend_wire::mysql::Options;
 use std::path::PathBuf;

@@ -7,7 +7,6 @@
 //! client.
 
 mod canned;
-pub mod model;
 mod number;
 mod pace;
 mod reply;
@@ -129,7 +128,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use contend_wire::mysql::value::kind;
-    use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command};
+    use contend_wire::mysql::{
+        AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command,
+    };
     use contend_wire::{Capabilities, Credentials, Value};
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;

@@ -1,9 +1,9 @@
 //! The session of one client: a greeting, a login that accepts everyone, commands.
 
-use crate::serve::number;
 use super::number::Demand;
 use super::reply::ReplyWriter;
 use super::{Answering, Refusal, Ticket, When};
+use crate::serve::number;
 use contend_wire::Capabilities;
 use contend_wire::mysql::cursor::Cursor;
 use contend_wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
@@ -379,7 +379,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::serve::Canned;
-    use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command};
+    use contend_wire::mysql::{
+        AnswerReader, AnswerState, Login, Options, PreparedStatement, ReplyForm as Due, command,
+    };
     use contend_wire::{Credentials, Value};
     use proptest::prelude::*;
 

@@ -1,10 +1,10 @@
 //! Tables of the bundled scripts, filled as `contend-load fill` fills them.
 
 use super::Servers;
+use crate::lua::thread_io::TableRows;
+use contend_data::filling::{Made, fill_made};
 use contend_data::table::seed_of_table;
 use contend_data::{Rows, Sbtest, StorageEngine, Switches, Table};
-use contend_data::filling::{Made, fill_made};
-use crate::lua::thread_io::TableRows;
 
 /// Fills a table that a script has just made.
 ///

@@ -1,8 +1,8 @@
 //! Where threads of the operating system wait for one another before the load begins.
 
+use contend_engine::messages::Mailbox;
 use contend_reactor::bell::hush;
 use contend_reactor::{clock, wait};
-use contend_engine::messages::Mailbox;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -4,11 +4,11 @@ use super::{Servers, threads};
 use crate::lua::run::Run;
 use crate::lua::sql::CONNECTING;
 use crate::lua::{State, thread};
-use contend_figures::outcome::{Failure, one_line};
-use contend_figures::{Counter, Reading};
+use contend_client::failure::hint;
 use contend_engine::job::Job;
 use contend_engine::measured::{Measured, Progress};
-use contend_client::failure::hint;
+use contend_figures::outcome::{Failure, one_line};
+use contend_figures::{Counter, Reading};
 use std::sync::{Arc, PoisonError};
 
 /// A script of a plan, with the state of the functions that are called once.

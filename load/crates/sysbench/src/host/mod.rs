@@ -12,22 +12,20 @@ mod os_threads;
 mod recorder;
 pub mod threads;
 
-pub use contend_client::target::Servers;
 pub use alarm::Alarm;
 pub use blocking_io::BlockingIo;
+pub use contend_client::target::Servers;
 pub use measure::{Hosted, failure_of, measure, run};
 pub use os_threads::run_command;
 
+use contend_client::Target;
 use contend_engine::job::Several;
 use contend_reactor::socket::Address;
-use contend_client::Target;
 
-impl Servers {
-    /// All of them, for a run whose places are those of the script's endpoints.
-    pub fn targets(&self) -> Several<Target> {
-        let addresses = Several::of(self.addresses.iter().cloned());
-        // A script may connect to nothing at all.
-        let addresses = addresses.unwrap_or_else(|| Several::one(Address::Unix("/".into())));
-        addresses.map(|address| self.target(address))
-    }
+/// All servers, for a run whose places are those of the script's endpoints.
+pub fn targets(servers: &Servers) -> Several<Target> {
+    let addresses = Several::of(servers.addresses.iter().cloned());
+    // A script may connect to nothing at all.
+    let addresses = addresses.unwrap_or_else(|| Several::one(Address::Unix("/".into())));
+    addresses.map(|address| servers.target(address))
 }

@@ -1,8 +1,8 @@
 //! Where threads of the operating system record the events of a script.
 
 use crate::lua::figures::ThreadFigures;
-use contend_figures::{Tally, TallyShape};
 use contend_engine::workload::EventTimes;
+use contend_figures::{Tally, TallyShape};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 

@@ -13,14 +13,14 @@ use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
 use crate::lua::stopping::stop;
 use crate::lua::thread::Duty;
-use contend_figures::outcome::Failure;
-use contend_reactor::{clock, threads};
-use contend_figures::{Counter, ErrorTally, Reading, Tally};
 use contend_engine::edges::{Edges, WorkerPhase};
 use contend_engine::job::{Job, Pacing, Setup};
 use contend_engine::measured::{Measured, Progress};
 use contend_engine::messages::{Command, Counts, Mailbox, Report};
 use contend_engine::{run_on, spawn};
+use contend_figures::outcome::Failure;
+use contend_figures::{Counter, ErrorTally, Reading, Tally};
+use contend_reactor::{clock, threads};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
 

@@ -4,8 +4,8 @@
 //! others load the bytecode, which is quicker and needs no second copy of the source.
 
 use super::stack::Stack;
-use crate::lua::sys;
 use super::sys::lua_State;
+use crate::lua::sys;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};

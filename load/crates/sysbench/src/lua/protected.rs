@@ -7,8 +7,8 @@
 
 use super::error::ScriptError;
 use super::stack::Stack;
-use crate::lua::sys;
 use super::sys::lua_State;
+use crate::lua::sys;
 use std::ffi::c_int;
 
 /// Data that the two functions called by Lua hand on to each other.

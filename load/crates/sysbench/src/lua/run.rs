@@ -8,8 +8,8 @@ use super::log::Log;
 use super::options::ScriptOptions;
 use super::states::States;
 use contend_engine::arrival::Dispenser;
-use contend_random::Shape;
 use contend_figures::ErrorTally;
+use contend_random::Shape;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

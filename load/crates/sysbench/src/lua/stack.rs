@@ -4,8 +4,8 @@
 //! through the Rust frames between, and their destructors run.
 
 use super::error::ScriptError;
-use crate::lua::sys;
 use super::sys::{lua_CFunction, lua_State};
+use crate::lua::sys;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;
 

@@ -6,8 +6,8 @@
 use super::context::Context;
 use super::stack::Stack;
 use super::states::States;
-use crate::lua::sys;
 use super::sys::lua_State;
+use crate::lua::sys;
 use std::ffi::{c_int, c_void};
 
 /// Instructions after which a script that has not come to a wait computes without end. At the end

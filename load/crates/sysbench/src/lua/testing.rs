@@ -11,11 +11,11 @@ use super::run::{Compat, Draws, LoadedScript, Run, Stop};
 use super::state::State;
 use super::states::States;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
+use contend_client::request::{LinkNumber, Reply};
 use contend_engine::arrival::Dispenser;
+use contend_engine::workload::EventTimes;
 use contend_random::Shape;
 use contend_wire::ServerError;
-use contend_engine::workload::EventTimes;
-use contend_client::request::{LinkNumber, Reply};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 

@@ -5,11 +5,11 @@
 //! thread, report hooks, operating-system threads) the call really blocks.
 
 use super::figures::ThreadFigures;
+use contend_client::request::{LinkNumber, Reply};
+use contend_engine::workload::EventTimes;
 use contend_random::Shape;
 pub use contend_wire::client_error;
 use contend_wire::{Capabilities, Prepared, ServerError, Summary};
-use contend_engine::workload::EventTimes;
-use contend_client::request::{LinkNumber, Reply};
 use std::time::{Duration, Instant};
 
 /// Services that a thread uses: connections, queries, waiting.

@@ -4,9 +4,9 @@ use super::fiber::Fiber;
 use super::run::Run;
 use super::stopping;
 use super::thread::Duty;
-use contend_figures::outcome::Failure;
-use contend_figures::Reading;
 use contend_engine::workload::{EventKind, SeatPlace, Session, Workload};
+use contend_figures::Reading;
+use contend_figures::outcome::Failure;
 use std::sync::Arc;
 
 /// The threads of a run, one per seat.

@@ -33,12 +33,12 @@ impl Capabilities {
     }
 
     /// The low half, as both families write it.
-    pub(crate) fn low(self) -> u32 {
+    pub fn low(self) -> u32 {
         self.0 as u32
     }
 
     /// MariaDB's half.
-    pub(crate) fn high(self) -> u32 {
+    pub fn high(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }

@@ -36,7 +36,7 @@ impl Charset {
         }
     }
 
-    pub(crate) fn number(self) -> u8 {
+    pub fn number(self) -> u8 {
         self.0
     }
 }

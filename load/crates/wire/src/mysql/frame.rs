@@ -13,12 +13,12 @@ pub const HEADER_BYTES: usize = 4;
 pub const PAYLOAD_MAX: usize = 0xff_ffff;
 
 /// Reads a header: payload length and sequence number.
-pub(crate) fn header(bytes: [u8; HEADER_BYTES]) -> (usize, u8) {
+pub fn header(bytes: [u8; HEADER_BYTES]) -> (usize, u8) {
     let [a, b, c, sequence] = bytes;
     (u32::from_le_bytes([a, b, c, 0]) as usize, sequence)
 }
 
-pub(crate) fn wrong_sequence(got: u8, wanted: u8) -> WireError {
+pub fn wrong_sequence(got: u8, wanted: u8) -> WireError {
     WireError::theirs(format!(
         "a frame has sequence number {got} instead of {wanted}"
     ))
@@ -89,7 +89,7 @@ fn walk(packets: &[u8]) -> u8 {
 
 /// Bytes of the first of these whole commands: its first frame, and those that go on with it, whose
 /// numbers are not zero.
-pub(crate) fn first_command_bytes(commands: &[u8]) -> usize {
+pub fn first_command_bytes(commands: &[u8]) -> usize {
     let mut rest = commands;
     while let Some((head, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
         let (length, sequence) = header(*head);

@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use crate::mysql::auth;
 use super::auth::{Consent, Plugin, Secret};
 use super::channel::{Algorithm, ZSTD_LEVEL};
 use super::charset::Charset;
@@ -16,6 +15,7 @@ use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::put_packet;
 use super::greeting::Greeting;
 use super::tls::TlsConfig;
+use crate::mysql::auth;
 use crate::{Capabilities, Credentials, Flavour, ServerError, WireError};
 
 /// A server that keeps asking is not a server.

@@ -29,7 +29,7 @@ pub(super) const UNSIGNED: u8 = 0x80;
 
 impl Value<'_> {
     /// The two type bytes that announce the value; none for NULL, which fits any type.
-    pub(crate) fn announced(&self) -> Option<[u8; 2]> {
+    pub fn announced(&self) -> Option<[u8; 2]> {
         Some(match self {
             Self::Null => return None,
             Self::Int(_) => [kind::LONGLONG, 0],
@@ -46,7 +46,7 @@ impl Value<'_> {
 
     /// Appends the value as the binary protocol carries it; NULL has no bytes.
     #[inline]
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+    pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Null => {}
             Self::Int(number) => out.extend_from_slice(&number.to_le_bytes()),

@@ -5,10 +5,10 @@
 
 mod session;
 
-use super::statement::{Statement, can_be_prepared};
+use contend_engine::statement::{Statement, can_be_prepared};
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
-use contend_figures::outcome::Failure;
 use contend_figures::IgnoredErrors;
+use contend_figures::outcome::Failure;
 use contend_wire::ServerError;
 use session::Client;
 use std::collections::HashMap;

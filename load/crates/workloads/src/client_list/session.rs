@@ -1,13 +1,13 @@
 //! One client: connect, begin, ask, commit, reconnect, end.
 
 use super::{Clients, Reconnect, Text};
+use contend_client::request::{Class, Ending, Reply, Request};
+use contend_engine::statement::{Parameters, Statement, can_be_prepared};
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step};
 use contend_figures::outcome::Failure;
 use contend_random::Stream;
 use contend_wire::ServerError;
 use contend_wire::mysql::command;
-use crate::statement::{Parameters, Statement, can_be_prepared};
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step};
-use contend_client::request::{Class, Ending, Reply, Request};
 use std::sync::Arc;
 use std::time::Duration;
 

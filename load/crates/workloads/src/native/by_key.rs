@@ -2,13 +2,13 @@
 //! and asks by key what they mean.
 
 use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
+use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
+use contend_engine::replay::Meaning;
+use contend_engine::statement::Parameters;
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
 use contend_figures::outcome::Failure;
 use contend_wire::Value;
 use contend_wire::handler_socket::{IndexName, find, put_any_of, put_limit, put_open, put_update};
-use contend_engine::replay::Meaning;
-use crate::statement::Parameters;
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
-use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
 use std::sync::Arc;
 
 /// Most rows of one answer.

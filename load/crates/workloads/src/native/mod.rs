@@ -5,17 +5,19 @@ mod by_key;
 mod route;
 mod session;
 
-use contend_engine::replay::{Meaning, Question, Replay};
-use super::statement::Parameters;
 use super::tables::Tables;
-use contend_engine::workload::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Workload};
+use by_key::{KeyQuery, KeySession, is_by_key};
 use contend_client::request::Tongue;
+use contend_engine::replay::{Meaning, Question, Replay};
+use contend_engine::statement::Parameters;
+use contend_engine::workload::{
+    Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Workload,
+};
 use contend_figures::outcome::{Failure, Scanned};
 use contend_plan::Protocol;
 use contend_random::Stream;
 use contend_wire::mysql::ResultRows;
 use contend_wire::{Capabilities, Summary, Value};
-use by_key::{KeyQuery, KeySession, is_by_key};
 pub use route::{ByKey, NodeRoute};
 use session::{AskedRequest, NativeSession};
 use std::sync::Arc;

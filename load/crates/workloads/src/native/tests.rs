@@ -1,12 +1,12 @@
 //! The requests of native sessions, and when they are repeated.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
-use contend_wire::{Prepared, ServerError};
 use crate::over_tables::OverTables;
 use crate::point_select;
-use crate::statement::Statement;
-use contend_engine::workload::{Call, Step, Verdict};
 use contend_client::request::{Class, Ending, Reply, Request};
+use contend_engine::statement::Statement;
+use contend_engine::workload::{Call, Step, Verdict};
+use contend_wire::{Prepared, ServerError};
 
 type PointSelect = OverTables<point_select::Keys>;
 

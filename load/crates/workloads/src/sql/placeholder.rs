@@ -1,8 +1,8 @@
 //! The meaning of a placeholder, and the draws of its values.
 
+use contend_engine::statement::Parameters;
 use contend_random::{Distribution, ZIPFIAN_EXP_MAX};
 use contend_random::{Sampler, Shape, Stream};
-use crate::statement::Parameters;
 
 /// An argument of a placeholder's type.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ fn number(argument: &Argument) -> Option<f64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::statement::Statement;
+    use contend_engine::statement::Statement;
     use proptest::prelude::*;
 
     fn drawn(kind: &str, arguments: Vec<Argument>, cycle: u64) -> String {

@@ -2,8 +2,8 @@
 
 use super::deck::Card;
 use super::keys::Ask;
-use contend_engine::workload::EventKind;
 use crate::native::QueryText;
+use contend_engine::workload::EventKind;
 
 /// Steps of the transaction that has the most.
 const STEPS_MAX: usize = 20;

@@ -4,9 +4,9 @@ use super::book::{Book, Wording};
 use super::deck::Card;
 use super::facts::DISTRICTS;
 use super::keys::Ask;
-use contend_random::Stream;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use crate::statement::{Parameters, cents_of};
+use contend_engine::statement::{Parameters, cents_of};
+use contend_random::Stream;
 
 const CARRIERS: u64 = 10;
 

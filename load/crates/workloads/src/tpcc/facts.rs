@@ -1,8 +1,8 @@
 //! Known facts of the data, and draws from them: a different warehouse, a customer.
 
+use crate::native::Said;
 use contend_random::Stream;
 use contend_random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
-use crate::native::Said;
 
 pub const DISTRICTS: u64 = 10;
 

@@ -1,12 +1,12 @@
 //! The keys of TPC-C in a plan.
 
 use super::Tpcc;
-use contend_plan::{Arrival, Load};
-use contend_engine::workload::Workload;
 use crate::native::Way;
 use crate::rows_keys::number;
 use crate::told;
 use crate::told::{Told, native};
+use contend_engine::workload::Workload;
+use contend_plan::{Arrival, Load};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::facts::{CUSTOMERS, Facts, ITEMS};
 use super::keys::Keys;
+use contend_engine::workload::LookedAtServer;
 use contend_figures::outcome::Failure;
 use contend_random::nurand::Constants;
 use contend_wire::Flavour;
-use contend_engine::workload::LookedAtServer;
 use std::collections::BTreeMap;
 
 /// The table does not exist.

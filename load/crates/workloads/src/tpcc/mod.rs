@@ -23,10 +23,10 @@ mod work;
 pub use keys::Keys;
 
 use super::native::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
+use book::Book;
 use contend_engine::workload::{EventKind, LookedAtServer};
 use contend_figures::outcome::Failure;
 use contend_random::nurand::Constants;
-use book::Book;
 use deck::Card;
 use facts::{CUSTOMERS, Facts, ITEMS};
 use keys::{Delivery as When, Mix};

@@ -4,9 +4,9 @@ use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
 use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::Ask;
-use contend_random::Stream;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use crate::statement::Parameters;
+use contend_engine::statement::Parameters;
+use contend_random::Stream;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OrderStatusStep {

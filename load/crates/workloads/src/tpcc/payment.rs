@@ -4,10 +4,10 @@ use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
 use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::{Ask, Keys};
+use crate::native::{EventEnd, NextStep, Said, WhyAsked};
+use contend_engine::statement::{Parameters, put_cents};
 use contend_random::Stream;
 use contend_wire::Value;
-use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use crate::statement::{Parameters, put_cents};
 
 const AMOUNT_CENTS_MIN: u64 = 100;
 const AMOUNT_CENTS_MAX: u64 = 500_000;

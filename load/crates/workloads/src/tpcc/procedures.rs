@@ -1,8 +1,8 @@
 //! The five transactions as stored procedures, each one CALL. They ask like the terminal that has a
 //! statement for each row, and return the answers that it would get.
 
-use contend_figures::outcome::Failure;
 use contend_engine::workload::LookedAtServer;
+use contend_figures::outcome::Failure;
 use sha2::{Digest, Sha256};
 
 /// Another load generator has made it meanwhile.

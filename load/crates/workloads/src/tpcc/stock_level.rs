@@ -3,9 +3,9 @@
 use super::book::{Book, Wording};
 use super::deck::Card;
 use super::keys::Ask;
-use contend_random::Stream;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use crate::statement::Parameters;
+use contend_engine::statement::Parameters;
+use contend_random::Stream;
 
 const ORDERS: u64 = 20;
 const THRESHOLD_MIN: u64 = 10;

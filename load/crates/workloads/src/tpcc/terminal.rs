@@ -3,9 +3,9 @@
 use super::deck::{Card, Deck};
 use super::facts::{DISTRICTS, Facts};
 use super::work::Work;
-use contend_random::Stream;
-use contend_engine::workload::SeatPlace;
 use crate::native::Own;
+use contend_engine::workload::SeatPlace;
+use contend_random::Stream;
 
 pub struct Terminal {
     index: u64,

@@ -1,17 +1,17 @@
 //! The transactions together: their statements, and the one in progress.
 
 use super::book::Book;
-use crate::tpcc::delivery;
 use super::delivery::Delivery;
 use super::keys::{Ask, Delivery as When};
-use crate::tpcc::new_order;
 use super::new_order::NewOrder;
-use crate::tpcc::order_status;
 use super::order_status::OrderStatus;
-use crate::tpcc::payment;
 use super::payment::Payment;
-use crate::tpcc::stock_level;
 use super::stock_level::StockLevel;
+use crate::tpcc::delivery;
+use crate::tpcc::new_order;
+use crate::tpcc::order_status;
+use crate::tpcc::payment;
+use crate::tpcc::stock_level;
 
 /// The statements of all transactions, asked in this way.
 pub fn book(ask: Ask, when: When) -> Book {

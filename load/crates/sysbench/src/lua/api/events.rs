@@ -5,8 +5,8 @@ use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::stack::Stack;
 use crate::lua::thread_io::Turn;
-use contend_figures::Counter;
 use contend_engine::workload::EventTimes;
+use contend_figures::Counter;
 use std::time::Instant;
 
 functions! {

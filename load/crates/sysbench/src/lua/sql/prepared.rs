@@ -1,17 +1,17 @@
 //! Prepared statements of a connection.
 
-use crate::lua::sql::connection;
 use super::connection::{CallFailed, Connection, OfThread};
 use super::emulate::Template;
 use super::faces::{Gravity, StatementFace};
 use super::statement::{Bound, How, ScriptStatement};
 use crate::lua::fixed::Fixed;
+use crate::lua::sql::connection;
 use crate::lua::thread_io::{Answered, client_error};
-use contend_figures::outcome::one_line;
+use contend_client::request::Reply;
 use contend_figures::Counter;
+use contend_figures::outcome::one_line;
 use contend_wire::mysql;
 use contend_wire::mysql::command;
-use contend_client::request::Reply;
 
 /// The server cannot prepare this kind of statement.
 const UNSUPPORTED: u16 = 1295;

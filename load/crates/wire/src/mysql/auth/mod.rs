@@ -12,7 +12,7 @@ use crate::error::WireError;
 
 /// What a plugin may see of the login.
 #[derive(Clone, Copy)]
-pub(crate) struct Secret<'s> {
+pub struct Secret<'s> {
     pub password: &'s [u8],
     /// No third party can listen, and the peer is the server: a Unix socket, or TLS with a
     /// certificate that was verified and names the host.
@@ -61,7 +61,7 @@ pub enum ServerKey {
 }
 
 /// One way of proving our identity.
-pub(crate) trait Plugin: Send {
+pub trait Plugin: Send {
     /// The answer to the nonce.
     fn answer(&mut self, secret: Secret<'_>, nonce: &[u8]) -> Result<Vec<u8>, WireError>;
 
@@ -74,7 +74,7 @@ pub(crate) trait Plugin: Send {
 }
 
 /// The plugin of that name.
-pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
+pub fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
     Some(match name {
         native::NAME => Box::new(native::NativePassword),
         caching_sha2::NAME => Box::new(caching_sha2::CachingSha2::default()),
@@ -87,15 +87,15 @@ pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
 }
 
 /// Used where the server's wish is unknown to us: it will then name a different one.
-pub(crate) const FALLBACK: &[u8] = native::NAME;
+pub const FALLBACK: &[u8] = native::NAME;
 
 /// Byte by byte exclusive or; the shorter one is the length.
-pub(crate) fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
+pub fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(a, b)| a ^ b).collect()
 }
 
 /// The nonce as these plugins use it: 20 bytes, followed by a NUL.
-pub(crate) fn twenty(nonce: &[u8]) -> Result<&[u8], WireError> {
+pub fn twenty(nonce: &[u8]) -> Result<&[u8], WireError> {
     nonce
         .get(..20)
         .ok_or_else(|| WireError::theirs("a nonce of fewer than 20 bytes"))

@@ -3,8 +3,6 @@
 mod codec;
 mod compression;
 mod encryption;
-#[cfg(test)]
-mod tests;
 
 use super::tls::TlsConfig;
 use crate::{Capabilities, WireError};
@@ -84,7 +82,7 @@ impl Channel {
     }
 
     /// From now on bytes are encrypted; appends the first ones to `socket`.
-    pub(super) fn encrypt(
+    pub fn encrypt(
         &mut self,
         config: &TlsConfig,
         socket: &mut Vec<u8>,
@@ -95,7 +93,7 @@ impl Channel {
     }
 
     /// Appends the bytes that the layers themselves must send. True: packets can be sent.
-    pub(super) fn settle(&mut self, socket: &mut Vec<u8>) -> bool {
+    pub fn settle(&mut self, socket: &mut Vec<u8>) -> bool {
         let Some(layers) = &mut self.layers else {
             return true;
         };
@@ -106,7 +104,7 @@ impl Channel {
     }
 
     /// From now on packets are compressed, where that was agreed.
-    pub(super) fn compress(&mut self, agreed: Capabilities) {
+    pub fn compress(&mut self, agreed: Capabilities) {
         let algorithm = if agreed.has(Capabilities::ZSTD_COMPRESSION) {
             Algorithm::Zstd
         } else if agreed.has(Capabilities::COMPRESS) {

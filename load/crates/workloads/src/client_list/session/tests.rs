@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::client_list::ClientList;
+use contend_engine::workload::Workload as _;
 use contend_figures::IgnoredErrors;
 use contend_wire::{Capabilities, Summary};
-use contend_engine::workload::Workload as _;
-use crate::client_list::ClientList;
 
 fn list(texts: &[&str]) -> Clients {
     let text = |text: &&str| Text::Plain((*text).to_owned());

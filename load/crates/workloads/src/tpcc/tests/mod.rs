@@ -8,12 +8,12 @@ mod routes;
 mod transactions;
 
 use super::*;
+use crate::native::{Native, Retries, Way};
+use contend_client::request::Ending;
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict, Workload};
 use contend_plan::Protocol;
 use contend_random::nurand::A_C_LAST;
 use contend_wire::{Capabilities, Flavour, ServerError, Summary};
-use crate::native::{Native, Retries, Way};
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict, Workload};
-use contend_client::request::Ending;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

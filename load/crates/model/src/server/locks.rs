@@ -6,7 +6,7 @@
 //! parking_lot may be taken by any thread that comes just then (it barges). The fair one is handed
 //! over to the thread that has slept longest.
 
-use contend_model::LockKind;
+use crate::LockKind;
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::sync::{MutexGuard, PoisonError};

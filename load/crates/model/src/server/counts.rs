@@ -4,7 +4,7 @@
 //! sum reads them all. A time is counted in ticks of the processor's counter, and becomes
 //! nanoseconds when it is reported.
 
-use contend_model::sizes::SEGMENTS_MAX;
+use crate::sizes::SEGMENTS_MAX;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

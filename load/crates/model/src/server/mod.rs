@@ -23,13 +23,14 @@ mod walk;
 pub use answers::ModelAnswers;
 pub use model::{Model, ModelService};
 
+use crate::refusals;
 use contend_figures::outcome::Failure;
 use contend_reactor::doors::{Doors, Listening};
 use contend_reactor::limits;
 use contend_reactor::signals::SignalThread;
-use contend_model::refusals;
-use crate::serve::{Refusal, ServicePace, ServiceTime};
-use crate::event_loop::Loops;
+use contend_servers::event_loop::Loops;
+use contend_servers::listen;
+use contend_servers::serve::{Refusal, ServicePace, ServiceTime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use threads::{Admission, ThreadClients, refuse};
@@ -56,7 +57,7 @@ pub fn serve(
     limits::make_all_the_room();
     limits::give_back_from(GIVEN_BACK_FROM);
     let model = Arc::new(Model::new(service)?);
-    let doors = Doors::open(service.socket.as_deref(), service.port)?;
+    let doors = listen(service.socket.as_deref(), service.port)?;
     model.tell_where(doors.listening());
     let teller = Arc::clone(&model);
     let asked = SignalThread::on_usr1(move || teller.tell_truth(false))

@@ -5,10 +5,13 @@ use super::lists;
 use super::model::{ConnectedClient, Model, PreparedMark};
 use super::turnstile::Pass;
 use super::walk::Walker;
+use crate::sql::{
+    COLUMNS_MAX, Item, ItemValue, PointKey, SbtestColumn, Selected, TableName, Understood, key,
+    understand,
+};
+use crate::{DATABASE, ModelRow, TABLE, VERSION, refusals};
 use contend_reactor::clock::thread_cpu_ns;
-use contend_model::sql::{COLUMNS_MAX, Item, ItemValue, PointKey, SbtestColumn, Selected, TableName, Understood, key, understand};
-use contend_model::{DATABASE, ModelRow, TABLE, VERSION, refusals};
-use crate::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, Ticket, When};
+use contend_servers::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, Ticket, When};
 use contend_wire::Value;
 use contend_wire::mysql::BoundValues;
 use contend_wire::mysql::value::kind;

@@ -2,8 +2,8 @@
 //! every lock.
 
 use contend_reactor::doors::Doors;
-use crate::serve::{Answering, Received, Refusal, ServedSession, turn_away};
-use crate::event_loop::TAIL_BYTES_MAX;
+use contend_servers::event_loop::TAIL_BYTES_MAX;
+use contend_servers::serve::{Answering, Received, Refusal, ServedSession, turn_away};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::retry_on_intr;

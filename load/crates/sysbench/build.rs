@@ -8,7 +8,7 @@
 const FLAGS: &str = "-DLUAJIT_ENABLE_CHECKHOOK -fstack-clash-protection";
 
 fn main() {
-    println!("cargo:rerun-if-changed=load/build.rs");
+    println!("cargo:rerun-if-changed=build.rs");
     // SAFETY: a build script has one thread. The makefile of LuaJIT reads this variable.
     unsafe { std::env::set_var("TARGET_FLAGS", FLAGS) };
     let artifacts = luajit_src::Build::new().build();

@@ -7,7 +7,7 @@
 use super::counts::{ThreadCounts, Visits};
 use super::locks::{AnyLock, HeldLock};
 use super::spin::Spinner;
-use contend_model::{ControlBlocks, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment, SegmentCounts};
+use crate::{ControlBlocks, KeyCacheSizes, Knobs, PAGE_BYTES, Parting, Segment, SegmentCounts};
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};

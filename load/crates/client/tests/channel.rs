@@ -13,9 +13,10 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 
-use super::*;
-use contend_plan::{Tls, TlsMode};
 use contend_client::tls::tls_of;
+use contend_plan::{Tls, TlsMode};
+use contend_wire::mysql::{Channel, TlsConfig};
+use contend_wire::{Capabilities, WireError};
 
 /// An authority, and certificates it signed.
 struct Authority {
@@ -352,7 +353,8 @@ fn rubbish_in_place_of_tls_is_refused() {
 fn both_layers_carry_packets_one_at_a_time() {
     let authority = Authority::new();
     let certificate = authority.sign(&["db.example"], false);
-    let mut server = server(&authority, certificate, false, &BOTH);
+    let start = |certificate| server(&authority, certificate, false, &BOTH);
+    let mut server = start(certificate);
     let config = config(TlsMode::Required, None, "db.example");
     for agreed in [Capabilities::COMPRESS, Capabilities::ZSTD_COMPRESSION] {
         let mut channel = join(&mut server, &config, usize::MAX).unwrap();
@@ -374,9 +376,6 @@ fn both_layers_carry_packets_one_at_a_time() {
         assert!(heard == said[0]);
         assert!(!channel.open(&[], &mut heard).unwrap());
         assert!(heard == said.concat());
-        server = {
-            let certificate = authority.sign(&["db.example"], false);
-            super::tests::server(&authority, certificate, false, &BOTH)
-        };
+        server = start(authority.sign(&["db.example"], false));
     }
 }

@@ -3,7 +3,7 @@
 use super::counts::{Counting, ThreadCounts, Timing};
 use super::key_cache::{BlockPage, KeyCache, Sampling, SegmentVisit};
 use super::model::Model;
-use contend_model::{Act, ActResult, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, search};
+use crate::{Act, ActResult, Find, Index, ModelRow, PAGE_BYTES, PagesFrom, PointQuery, search};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;

@@ -1,17 +1,20 @@
 //! The blocking connection against conversations played by hand.
 
 #![allow(clippy::unwrap_used)]
-use super::*;
+use contend_client::blocking::{BlockingLink, ControlConnection, endless};
+use contend_client::request::Reply;
+use contend_client::{Target, failure};
 use contend_figures::outcome::Failure;
-use contend_servers::serve::ServiceTime;
+use contend_reactor::socket::Address;
 use contend_servers::null_server::testing::NullServer;
-use crate::failure;
+use contend_servers::serve::ServiceTime;
 use contend_wire::Credentials;
 use contend_wire::mysql::{Options, command};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A server that sends these bytes to every client, and hangs up.
 struct Canned {

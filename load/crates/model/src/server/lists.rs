@@ -2,9 +2,9 @@
 
 use super::counts::Counting;
 use super::model::Model;
-use contend_model::lists::ServerList;
-use contend_model::sql::ListName;
-use contend_model::{DATABASE, KeyCacheSizes, PAGE_BYTES, SegmentCounts, TABLE};
+use crate::lists::ServerList;
+use crate::sql::ListName;
+use crate::{DATABASE, KeyCacheSizes, PAGE_BYTES, SegmentCounts, TABLE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The current content of a list.
@@ -80,7 +80,7 @@ fn status(model: &Model) -> Vec<(String, String)> {
 
 fn system_variables(model: &Model) -> ServerList {
     let variables = model.variables();
-    let row = |told: contend_model::variables::ToldVariable<'_>| {
+    let row = |told: crate::variables::ToldVariable<'_>| {
         let origin = if told.value == told.default {
             "COMPILE-TIME"
         } else {

@@ -1,8 +1,8 @@
 //! Rows and index pages in real files of a folder, written from the seed once and kept under a name
 //! that describes their content.
 
+use crate::{Index, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES};
 use contend_figures::outcome::Failure;
-use contend_model::{Index, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt as _;
