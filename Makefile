@@ -9,7 +9,7 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find load build.rs -path load/fuzz -prune -o -type f -print 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find load -path load/fuzz -prune -o -type f -print 2>/dev/null)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # What Python has compiled is kept: pytest rewrites every assertion, in each of its processes.
 unexport PYTHONDONTWRITEBYTECODE

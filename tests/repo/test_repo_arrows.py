@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from tree import (
     is_rust_test,
     python_imports,
     room_of_python,
-    room_of_rust,
+    rust_crates,
     rust_module,
     rust_modules,
     rust_paths,
-    rust_uses,
+    without_rust_comments,
+    without_rust_tests,
 )
 
 PAGE = (ROOT / "docs/concepts/architecture.md").read_text(encoding="utf-8")
@@ -34,35 +36,6 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         if (PYTHON_ROOT / room).is_dir()
     },
 }
-
-RUST_ARROWS: dict[str, set[str]] = {
-    "lib": set(),
-    "main": set(),
-    "plan": set(),
-    "outcome": set(),
-    "random": {"plan"},
-    "wire": set(),
-    "arrival": {"plan", "random"},
-    "record": {"plan", "outcome"},
-    "workload": {"plan", "outcome", "random", "wire", "arrival", "record"},
-    "fill": {"plan", "outcome", "random", "wire"},
-    "serve": {"plan", "outcome", "random", "wire", "fill"},
-    "lua": {"plan", "outcome", "random", "wire", "arrival", "record", "workload"},
-    "reactor": {"plan", "outcome"},
-    "cpus": {"random"},
-    "talk": {"plan", "outcome", "wire", "workload", "reactor"},
-    "stand": {"plan", "outcome", "random", "wire", "record", "serve", "reactor", "talk"},
-    "load_data": {"plan", "outcome", "wire", "fill", "reactor", "talk"},
-    "run": {
-        *("plan", "outcome", "random", "wire", "arrival", "record"),
-        *("workload", "fill", "lua", "reactor", "talk", "load_data"),
-    },
-    "cli": {
-        *("plan", "outcome", "random", "wire", "arrival", "record", "workload", "fill", "lua"),
-        *("serve", "reactor", "cpus", "talk", "stand", "load_data", "run"),
-    },
-}
-
 
 def test_python_rooms_follow_the_arrows() -> None:
     wrong = []
@@ -101,68 +74,36 @@ def test_the_architecture_explains_few_words() -> None:
     assert 1 < len(table.strip().splitlines()) - 1 <= WORDS_MAX
 
 
-def test_rust_rooms_follow_the_arrows() -> None:
-    wrong = []
-    for path in sorted(RUST_ROOT.rglob("*.rs")):
-        if is_rust_test(path):  # It may start a server of ours.
-            continue
-        room = room_of_rust(path)
-        allowed = RUST_ARROWS.get(room)
-        where = path.relative_to(ROOT)
-        if allowed is None:
-            wrong.append(f"{where}: room {room!r} has no arrows; add it here and to the docs")
-            continue
-        for line, target in rust_uses(path.read_text()):
-            if target != room and target not in allowed and target in RUST_ARROWS:
-                wrong.append(f"{where}:{line}: {room} may not use {target}")
-    assert not wrong, "\n".join(wrong)
+def test_the_architecture_has_each_crate() -> None:
+    rows = re.findall(r"(?m)^\| `(\w+)` \|.*\|([a-z ]*)\|$", PAGE.partition("| crate |")[2])
+    crates = rust_crates()
+    del crates["contend-load"]
+    assert [name for name, _ in rows] == sorted(crates, key=[name for name, _ in rows].index)
+    for name, others in rows:
+        manifest = tomllib.loads((crates[name].parent / "Cargo.toml").read_text())
+        used = {other for other in manifest["dependencies"] if other.startswith("contend-")}
+        assert {f"contend-{other}" for other in others.split()} == used, name
 
 
-NEUTRAL = {"common", "error", "value"}
-"""The modules of `wire` that all protocols share; each other one is a protocol."""
-
-REGISTRY = Path("run/mod.rs")
-"""Where a worker gets its dialect."""
-
-
-def test_a_conversation_and_a_run_know_no_protocol() -> None:
-    protocols = {f"wire::{name}" for name in rust_modules()["wire"].keys() - NEUTRAL}
-    assert protocols >= {"wire::mysql", "wire::handler_socket"}
-    dialects = {"talk::link", "talk::handler_socket"}
-    wrong = []
-    for path in [RUST_ROOT / "talk/dialect.rs", *sorted((RUST_ROOT / "run").rglob("*.rs"))]:
-        where = path.relative_to(RUST_ROOT)
-        known = named_in(path.read_text(), rust_module(where), protocols | dialects)
-        if where == REGISTRY:
-            assert known == dialects, "no longer the place that names the dialects"
-        elif not is_rust_test(path):
-            wrong += [f"{where} may not use {name}" for name in sorted(known)]
-    assert not wrong, "\n".join(wrong)
+def test_a_run_knows_no_protocol() -> None:
+    registry = RUST_ROOT / "crates/engine/src/lib.rs"
+    protocols = re.compile(r"\bcontend_(?:wire::(?:mysql|handler_socket)|client::(?:link|handler_s))")
+    named = {
+        path
+        for path in rust_crates()["engine"].rglob("*.rs")
+        if not is_rust_test(path)
+        and protocols.search(without_rust_comments(without_rust_tests(path.read_text())))
+    }
+    assert named == {registry}
 
 
-def named_in(source: str, module: tuple[str, ...], names: set[str]) -> set[str]:
-    """Which of these modules, each of the form `room::module`, a source names."""
-    return names & {"::".join(path[:2]) for path in rust_paths(source, module)}
-
-
-def test_a_protocol_is_seen_however_it_is_named() -> None:
-    def named(source: str) -> set[str]:
-        return named_in(source, ("talk", "dialect"), {"wire::mysql", "talk::link"})
-
-    assert named("use crate::wire::mysql::Options;") == {"wire::mysql"}
-    assert named("use crate::{a, wire::{b, mysql}};") == {"wire::mysql"}
-    assert named("use crate::a;\nuse super::link::Link;") == {"talk::link"}
-    assert named("use crate::wire; // crate::wire::mysql") == set()
-
-
-@pytest.mark.parametrize("arrows", [PYTHON_ARROWS, RUST_ARROWS], ids=["python", "rust"])
-def test_arrows_have_no_circle(arrows: dict[str, set[str]]) -> None:
-    left = without_leaves(arrows)
+def test_arrows_have_no_circle() -> None:
+    left = without_leaves(PYTHON_ARROWS)
     assert not left, f"these rooms import one another in a circle: {sorted(left)}"
 
 
 def test_rust_modules_beside_one_another_have_no_circle_at_any_level() -> None:
-    wrong = circles(rust_modules())
+    wrong = [line for root in rust_crates().values() for line in circles(rust_modules(root))]
     assert not wrong, "these modules import one another in a circle:\n" + "\n".join(wrong)
 
 
@@ -213,8 +154,3 @@ def test_readers_see_what_they_should() -> None:
         "def f():\n    from contend.cli import main\nimport os\n"
     )
     assert list(python_imports(source)) == [(1, "lab"), (2, "spec"), (3, "store"), (5, "cli")]
-    rust = (
-        "use crate::talk::blocking;\nuse crate::{plan::{Load, Plan}, wire, record::hdr};\n"
-        "// crate::cli\n#[cfg(test)]\nmod tests { use crate::lua; }\n"
-    )
-    assert sorted(rust_uses(rust)) == [(1, "talk"), (2, "plan"), (2, "record"), (2, "wire")]

@@ -64,7 +64,7 @@ PROMISES: dict[str, list[str]] = {
         "tests/server/test_hostile.py::test_what_waits_for_a_server_ends_by_a_signal",
         "tests/unit/cli/test_cli_outside.py::test_a_foreign_run_folder",
         "load/tests/run/broken_scripts.rs::no_script_ends_the_program_by_a_signal",
-        "load/src/lua/state/tests.rs::whatever_is_broken_of_the_interface_is_an_error_at_most",
+        "load/crates/sysbench/src/lua/state/tests.rs::whatever_is_broken_of_the_interface_is_an_error_at_most",
     ],
     "It writes only to its own folders and to files that you name.": [
         "tests/unit/store/test_store_broken.py::test_nothing_is_written_through_a_link",

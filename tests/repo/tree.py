@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_ROOT = ROOT / "python" / "contend"
-RUST_ROOT = ROOT / "load" / "src"
+RUST_ROOT = ROOT / "load"
 
 
 @cache
@@ -35,10 +35,17 @@ def room_of_python(path: Path) -> str:
     return first.removesuffix(".py")
 
 
-def room_of_rust(path: Path) -> str:
-    """The room of a Rust file: its first folder under load/src, or its own name."""
-    first = path.relative_to(RUST_ROOT).parts[0]
-    return first.removesuffix(".rs")
+def rust_crates() -> dict[str, Path]:
+    """The sources of each crate of the load generator, by its folder; those of the program are
+    `contend-load`."""
+    crates = {path.parent.name: path for path in sorted((RUST_ROOT / "crates").glob("*/src"))}
+    return {"contend-load": RUST_ROOT / "src", **crates}
+
+
+def rust_files() -> list[tuple[str, Path]]:
+    """Each source of the load generator, with its crate."""
+    crates = rust_crates().items()
+    return [(crate, path) for crate, root in crates for path in sorted(root.rglob("*.rs"))]
 
 
 def is_rust_test(path: Path) -> bool:
@@ -76,18 +83,7 @@ def without_rust_comments(source: str) -> str:
     return re.sub(r"//[^\n]*", "", source)
 
 
-def rust_uses(source: str) -> Iterator[tuple[int, str]]:
-    """Line and room of every `crate::room` path in a Rust source outside its test module."""
-    code = without_rust_comments(without_rust_tests(source))
-    for match in re.finditer(r"\bcrate::(\w+)", code):
-        yield code.count("\n", 0, match.start()) + 1, match.group(1)
-    for match in re.finditer(r"\bcrate::\{", code):
-        line = code.count("\n", 0, match.start()) + 1
-        for name in dict.fromkeys(path[0] for path in _grouped(code, match.end())):
-            yield line, name
-
-
-def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
+def rust_modules(root: Path) -> dict[str, dict[str, set[str]]]:
     """Of each module of the crate that has modules of its own, those, each with its siblings that
     it names, in itself or in anything inside it. Test modules do not count."""
     sources = {
@@ -111,7 +107,7 @@ def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
 
 
 def rust_module(path: Path) -> tuple[str, ...]:
-    """The module of a file below load/src; () is the crate itself."""
+    """The module of a file below the root of its crate; () is the crate itself."""
     parts = path.with_suffix("").parts
     return parts[:-1] if parts[-1] in {"mod", "lib"} else parts
 

@@ -136,7 +136,7 @@ mod tests {
         let name = "a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then";
         // A process of its own: a signal is everybody's.
         let status = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", &format!("reactor::signals::tests::{name}")])
+            .args(["--exact", &format!("signals::tests::{name}")])
             .env(CHILD, "1")
             .stdout(Stdio::null())
             .status()

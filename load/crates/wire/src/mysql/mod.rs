@@ -4,8 +4,8 @@
 //! It has no socket, no clock and no thread. Code that has them uses it like this:
 //!
 //! ```
-//! use contend_load::wire::{Credentials, WireError};
-//! use contend_load::wire::mysql::{AnswerReader, Login, Options, ReplyForm, AnswerState, command};
+//! use contend_wire::{Credentials, WireError};
+//! use contend_wire::mysql::{AnswerReader, Login, Options, ReplyForm, AnswerState, command};
 //! # fn sketch(mut read: impl FnMut(&mut [u8]) -> usize, mut write: impl FnMut(&[u8]))
 //! #     -> Result<(), WireError> {
 //! // 1. Log in. The server sends first; `to_send` holds the bytes to write to the socket.
