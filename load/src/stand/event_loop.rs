@@ -2,7 +2,7 @@
 
 use crate::outcome::Failure;
 use crate::reactor::clock::{self, now_ns};
-use crate::reactor::engine::{Engine, Epoll, Event};
+use crate::reactor::engine::{Engine as _, Epoll, Event};
 use crate::reactor::inbox::Inbox;
 use crate::reactor::threads::be_punctual;
 use crate::reactor::timers::Timers;
@@ -49,10 +49,10 @@ impl Loops {
         let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
         for pace in paces {
             let inbox = Arc::new(Inbox::new().map_err(failed)?);
-            workers.push(LoopWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?);
+            workers.push(LoopWorker::new(Arc::clone(&inbox), pace).map_err(failed)?);
             inboxes.push(inbox);
         }
-        let spawn = |(number, worker): (usize, LoopWorker<Epoll>)| {
+        let spawn = |(number, worker): (usize, LoopWorker)| {
             let make = make.clone();
             std::thread::Builder::new()
                 .name(format!("{name}-{number}"))
@@ -81,8 +81,8 @@ impl Loops {
 }
 
 /// A worker that has not started.
-struct LoopWorker<E> {
-    reactor: Reactor<E>,
+struct LoopWorker {
+    reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     pace: ServicePace,
 }
@@ -96,9 +96,9 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl<E: Engine> LoopWorker<E> {
+impl LoopWorker {
     fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
-        let engine = E::new(0, inbox.heard()?)?;
+        let engine = Epoll::new(0, inbox.heard()?)?;
         Ok(Self {
             reactor: Reactor::new(engine),
             inbox,
@@ -136,8 +136,8 @@ impl<E: Engine> LoopWorker<E> {
     }
 }
 
-struct Serving<E, A: Answering> {
-    reactor: Reactor<E>,
+struct Serving<A: Answering> {
+    reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     clients: LoopClients<A>,
     late: Option<Latency>,
@@ -155,9 +155,9 @@ struct LoopClients<A: Answering> {
     queries: u64,
 }
 
-impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
+impl<A: Answering> Handler<Epoll> for Serving<A> {
     #[inline]
-    fn reactor(&mut self) -> &mut Reactor<E> {
+    fn reactor(&mut self) -> &mut Reactor<Epoll> {
         &mut self.reactor
     }
 
@@ -206,7 +206,7 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
     fn broken(&mut self, _error: io::Error) {}
 }
 
-impl<E: Engine, A: Answering> Serving<E, A> {
+impl<A: Answering> Serving<A> {
     /// Sends a client the content of `out`; sends the client away unless it stays.
     #[inline]
     fn send_out(&mut self, token: usize, stays: bool) {
