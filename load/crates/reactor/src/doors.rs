@@ -1,16 +1,19 @@
 //! The listening sockets of a server: a Unix socket, a port of the loopback address, or both.
 
 use super::inbox::Inbox;
+use super::socket::Address;
 use super::wait::any_ready;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::fs::{FlockOperation, OFlags, fcntl_setfl, flock};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{SocketFlags, accept_with, listen};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +37,8 @@ pub struct Listening {
 /// The listening sockets. When they are dropped, the file of the Unix socket is removed.
 pub struct Doors {
     unix: Option<OwnedFd>,
+    /// The file of the Unix socket.
+    file: Option<FileNumber>,
     tcp: Option<OwnedFd>,
     listening: Listening,
 }
@@ -46,12 +51,14 @@ impl Doors {
     pub fn open(socket: Option<&Path>, port: Option<u16>) -> io::Result<Self> {
         let mut doors = Self {
             unix: None,
+            file: None,
             tcp: None,
             listening: Listening::default(),
         };
         if let Some(path) = socket {
-            let socket = listen_unix(path).map_err(|error| taken(&path.display(), &error))?;
-            doors.unix = Some(socket);
+            let (socket, file) =
+                listen_unix(path).map_err(|error| taken(&path.display(), &error))?;
+            (doors.unix, doors.file) = (Some(socket), Some(file));
             doors.listening.socket = Some(path.to_owned());
         }
         if let Some(port) = port {
@@ -108,7 +115,11 @@ impl Doors {
 
 impl Drop for Doors {
     fn drop(&mut self) {
-        if let Some(path) = &self.listening.socket {
+        // A different server may have put its file there. If it is ours it stays so: we still
+        // listen, so no server replaces it, and no file gets its number.
+        if let Some(path) = &self.listening.socket
+            && file_number(path).ok() == self.file
+        {
             // It does no harm if the file has been removed already.
             let _ = std::fs::remove_file(path);
         }
@@ -132,7 +143,21 @@ fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
     }
 }
 
-fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
+/// The numbers of a file's device and of the file there.
+type FileNumber = (u64, u64);
+
+fn file_number(path: &Path) -> io::Result<FileNumber> {
+    let found = std::fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// The folder of the socket is locked meanwhile. So no server of this program binds a socket there
+/// between our check of an old one and its removal, and a socket that we find always listens, if
+/// its server lives.
+fn listen_unix(path: &Path) -> io::Result<(OwnedFd, FileNumber)> {
+    let folder = path.parent().filter(|path| !path.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new(".")))?;
+    retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
     let bound = match UnixListener::bind(path) {
         // A server that was killed leaves its socket file behind: it can be replaced.
         Err(error) if error.kind() == ErrorKind::AddrInUse && is_deserted(path) => {
@@ -141,13 +166,14 @@ fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
         }
         bound => bound?,
     };
-    ready(bound.into())
+    Ok((ready(bound.into())?, file_number(path)?))
 }
 
+/// Does not wait for a server whose queue is full.
 fn is_deserted(path: &Path) -> bool {
     matches!(
-        UnixStream::connect(path).map_err(|error| error.kind()),
-        Err(ErrorKind::ConnectionRefused)
+        Address::Unix(path.to_owned()).connect(),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused
     )
 }
 
@@ -166,4 +192,71 @@ fn ready(socket: OwnedFd) -> io::Result<OwnedFd> {
 
 fn taken(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen at {place}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Barrier;
+
+    /// A path of this test alone.
+    fn path(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("contend-doors-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    fn open(path: &Path) -> io::Result<Doors> {
+        Doors::open(Some(path), None)
+    }
+
+    #[test]
+    fn the_socket_of_a_killed_server_is_replaced_and_that_of_a_live_one_is_not() {
+        let path = path("replaced");
+        drop(UnixListener::bind(&path).unwrap());
+        let first = open(&path).unwrap();
+        let refused = open(&path).err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::AddrInUse);
+        assert!(refused.to_string().contains("in use"), "{refused}");
+        UnixStream::connect(&path).unwrap();
+        drop(first);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_server_that_ends_leaves_the_socket_of_its_successor() {
+        let path = path("successor");
+        let first = open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let second = open(&path).unwrap();
+        drop(first);
+        UnixStream::connect(&path).unwrap();
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn of_servers_that_find_a_deserted_socket_at_once_one_replaces_it() {
+        let path = path("at-once");
+        for _ in 0..300 {
+            drop(UnixListener::bind(&path).unwrap());
+            let together = Barrier::new(3);
+            let opened: Vec<Doors> = std::thread::scope(|scope| {
+                let begin = || {
+                    together.wait();
+                    open(&path).ok()
+                };
+                let threads = [0; 3].map(|_| scope.spawn(begin));
+                threads
+                    .into_iter()
+                    .filter_map(|one| one.join().unwrap())
+                    .collect()
+            });
+            assert_eq!(opened.len(), 1);
+            UnixStream::connect(&path).unwrap();
+        }
+    }
 }

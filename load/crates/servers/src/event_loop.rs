@@ -2,14 +2,24 @@
 
 use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
 use contend_figures::Latency;
+
 use contend_figures::outcome::Failure;
+
+use contend_reactor;
 use contend_reactor::clock;
+
 use contend_reactor::clock::now_ns;
-use contend_reactor::engine::{Engine, Epoll, Event};
+
+use contend_reactor::engine::{Engine as _, Epoll, Event};
+
 use contend_reactor::inbox::Inbox;
+
 use contend_reactor::threads::be_punctual;
+
 use contend_reactor::timers::Timers;
+
 use contend_reactor::{Handler, Reactor};
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -50,10 +60,10 @@ impl Loops {
         let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
         for pace in paces {
             let inbox = Arc::new(Inbox::new().map_err(failed)?);
-            workers.push(LoopWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?);
+            workers.push(LoopWorker::new(Arc::clone(&inbox), pace).map_err(failed)?);
             inboxes.push(inbox);
         }
-        let spawn = |(number, worker): (usize, LoopWorker<Epoll>)| {
+        let spawn = |(number, worker): (usize, LoopWorker)| {
             let make = make.clone();
             std::thread::Builder::new()
                 .name(format!("{name}-{number}"))
@@ -82,8 +92,8 @@ impl Loops {
 }
 
 /// A worker that has not started.
-struct LoopWorker<E> {
-    reactor: Reactor<E>,
+struct LoopWorker {
+    reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     pace: ServicePace,
 }
@@ -97,9 +107,9 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl<E: Engine> LoopWorker<E> {
+impl LoopWorker {
     fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
-        let engine = E::new(0, inbox.heard()?)?;
+        let engine = Epoll::new(0, inbox.heard()?)?;
         Ok(Self {
             reactor: Reactor::new(engine),
             inbox,
@@ -137,8 +147,8 @@ impl<E: Engine> LoopWorker<E> {
     }
 }
 
-struct Serving<E, A: Answering> {
-    reactor: Reactor<E>,
+struct Serving<A: Answering> {
+    reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     clients: LoopClients<A>,
     late: Option<Latency>,
@@ -156,9 +166,9 @@ struct LoopClients<A: Answering> {
     queries: u64,
 }
 
-impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
+impl<A: Answering> Handler<Epoll> for Serving<A> {
     #[inline]
-    fn reactor(&mut self) -> &mut Reactor<E> {
+    fn reactor(&mut self) -> &mut Reactor<Epoll> {
         &mut self.reactor
     }
 
@@ -207,7 +217,7 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
     fn broken(&mut self, _error: io::Error) {}
 }
 
-impl<E: Engine, A: Answering> Serving<E, A> {
+impl<A: Answering> Serving<A> {
     /// Sends a client the content of `out`; sends the client away unless it stays.
     #[inline]
     fn send_out(&mut self, token: usize, stays: bool) {

@@ -12,7 +12,6 @@ use super::{ServerError, WireError};
 
 const TAB: u8 = b'\t';
 const END: u8 = b'\n';
-const NULL: u8 = 0;
 /// Escapes the byte that follows it, to which [`MOVED`] was added.
 const ESCAPE: u8 = 1;
 /// Added to a byte that is escaped.
@@ -80,12 +79,6 @@ impl<'o> LineWriter<'o> {
                 self.out.push(byte);
             }
         }
-        self
-    }
-
-    pub fn null(mut self) -> Self {
-        self.part();
-        self.out.push(NULL);
         self
     }
 
@@ -310,7 +303,6 @@ mod tests {
             line(|out| put_update(put_limit(find(out, 0, b"7"), 1), &[b"a\tb"])),
             b"0\t=\t1\t7\t1\t0\tU\ta\x01\x49b\n"
         );
-        assert_eq!(line(|out| LineWriter::new(out).null().end()), b"\0\n");
     }
 
     #[test]
@@ -357,7 +349,7 @@ mod tests {
         fn a_value_never_ends_a_token(value in proptest::collection::vec(any::<u8>(), 0..40)) {
             let sent = line(|out| LineWriter::new(out).value(&value).end());
             let inside = &sent[..sent.len() - 1];
-            prop_assert!(!inside.iter().any(|byte| [TAB, END, NULL].contains(byte)));
+            prop_assert!(!inside.iter().any(|byte| [TAB, END, 0].contains(byte)));
         }
 
         #[test]

@@ -285,10 +285,28 @@ fn in_words(value: Value<'_>) -> Option<String> {
         Value::Time(time) => format!(
             "{}{:02}:{:02}:{:02}.{:06}",
             if time.negative { "-" } else { "" },
-            u32::from(time.hour) + 24 * time.days,
+            u64::from(time.hour) + 24 * u64::from(time.days),
             time.minute,
             time.second,
             time.microsecond
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contend_wire::Time;
+
+    #[test]
+    fn the_longest_time_that_a_server_can_send_has_all_its_hours() {
+        let longest = Time {
+            negative: true,
+            days: u32::MAX,
+            hour: 255,
+            ..Time::default()
+        };
+        let text = in_words(Value::Time(longest));
+        assert_eq!(text.as_deref(), Some("-103079215335:00:00.000000"));
+    }
 }

@@ -89,11 +89,8 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
             })
             .collect();
         let own_kept = send_range(Ok(&mut first), own);
-        let others_kept: u64 = others
-            .into_iter()
-            .filter_map(|other| other.join().ok())
-            .sum();
-        own_kept + others_kept
+        let others_kept = others.into_iter().filter_map(|other| other.join().ok());
+        others_kept.fold(own_kept, u64::saturating_add)
     });
     if let Some(failure) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure);
@@ -198,7 +195,7 @@ fn insert(
 ) -> Result<u64, Failure> {
     let head = recipe.insert();
     let items = Items(rows);
-    let mut kept = 0;
+    let mut kept: u64 = 0;
     std::thread::scope(|scope| {
         let mut parts = Parts::begin(&items, numbers, scope).map_err(|error| no_thread(&error))?;
         let mut statement = String::new();
@@ -214,7 +211,7 @@ fn insert(
                 connection.end(&head, &mut endless)
             });
             parts.recycle(part.text);
-            kept += sent?.affected_rows;
+            kept = kept.saturating_add(sent?.affected_rows);
         }
         Ok(kept)
     })

@@ -5,7 +5,8 @@ use super::tables::fill_tables;
 use super::*;
 use crate::{KeyColumn, Rows, Sbtest, StorageEngine};
 use contend_servers::null_server::testing::NullServer;
-use contend_servers::serve::ServiceTime;
+use contend_servers::serve::{Answering, ColumnOut, Refusal, ReplyWriter, ServiceTime, When};
+use contend_wire::mysql::BoundValues;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -129,4 +130,57 @@ fn a_stop_before_the_first_table_is_a_stop() {
     let trouble =
         fill_tables(&server.target(), &orders, 1, &|_, _| {}, &|_| Ok(()), &stop).unwrap_err();
     assert!(matches!(trouble, Trouble::Stopped(_)));
+}
+
+/// Says to every INSERT that it kept as many rows as can be said.
+struct KeepsTooMany;
+
+impl Answering for KeepsTooMany {
+    const VERSION: &str = "10.11.0-MariaDB-too-many";
+    type Client = ();
+    type Statement = ();
+
+    fn welcome(&mut self, _number: u32) {}
+
+    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
+        match sql {
+            b"SELECT @@GLOBAL.local_infile" => {
+                return reply.refuse(&Refusal::new(1193, b"HY000", "Unknown system variable"));
+            }
+            _ if sql.starts_with(b"INSERT") => reply.ok(u64::MAX),
+            _ => reply.ok(0),
+        }
+        When::Now
+    }
+
+    fn prepare(&mut self, _client: &mut (), _sql: &[u8]) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn shape<'s>(&'s self, _statement: &'s ()) -> (u16, &'s [ColumnOut]) {
+        (0, &[])
+    }
+
+    fn execute(
+        &mut self,
+        _client: &mut (),
+        _statement: &(),
+        _values: BoundValues<'_>,
+        _reply: &mut ReplyWriter<'_>,
+    ) -> When {
+        When::Now
+    }
+}
+
+#[test]
+fn a_server_that_says_it_kept_too_many_rows_is_not_believed() {
+    let server = NullServer::answering(ServiceTime::None, None, || KeepsTooMany);
+    let made = Made {
+        table: Sbtest::Study.table("t", StorageEngine::InnoDb, "").unwrap(),
+        rows: Rows::new(1, 5_000, &KeyColumn::RowNumber),
+        sessions: 2,
+    };
+    let failure = fill_made(&server.target(), &made).unwrap_err();
+    let told = format!("5000 rows were sent, but the server kept {}", u64::MAX);
+    assert_eq!(failure.message, told);
 }

@@ -216,9 +216,14 @@ fn times(prepared: &LookReady, before: &Edge, after: &Edge, sampled: &Sampled) -
     let (serving, others) = of_all.split_at(prepared.serving.min(of_all.len()));
     let ran = |used: &Option<Scheduled>| used.is_some_and(|used| used.run_ns > 0);
     let sum = |all: &[Option<Scheduled>]| {
-        all.iter().flatten().fold((0, 0), |(run_ns, wait_ns), one| {
-            (run_ns + one.run_ns, wait_ns + one.wait_ns)
-        })
+        all.iter()
+            .flatten()
+            .fold((0u64, 0u64), |(run_ns, wait_ns), one| {
+                (
+                    run_ns.saturating_add(one.run_ns),
+                    wait_ns.saturating_add(one.wait_ns),
+                )
+            })
     };
     let (run_ns, wait_ns) = sum(serving);
     let (other_run_ns, other_wait_ns) = sum(others);
@@ -382,6 +387,10 @@ mod tests {
             .map(|futex| (&*futex.address, futex.reads))
             .collect();
         assert_eq!(addresses, [("0x9", 2), ("0x7", 1)]);
+        // Times that cannot be added are the longest.
+        let (none, longest) = (edge(0, &[0; 3]), edge(1, &[u64::MAX; 3]));
+        let told = times(&prepared, &none, &longest, &sampled);
+        assert_eq!(told.run_us, us(u64::MAX));
     }
 
     #[test]

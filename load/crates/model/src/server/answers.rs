@@ -1,6 +1,7 @@
 //! What the model server answers: one instance a thread.
 
 use super::counts::{Counting, ThreadCounts, Timing};
+use super::key_cache::KeyCache;
 use super::lists;
 use super::model::{ConnectedClient, Model, PreparedMark};
 use super::turnstile::Pass;
@@ -25,7 +26,7 @@ const FULL_SPEED: f64 = 1.1;
 pub struct ModelAnswers {
     model: Arc<Model>,
     counts: Arc<ThreadCounts>,
-    pass: Pass,
+    pass: Pass<KeyCache>,
     walker: Walker,
     keys: Vec<u32>,
     /// The columns of the last point select that came as text.
@@ -97,7 +98,7 @@ impl ModelAnswers {
     ) -> When {
         let (model, counts) = (&*self.model, &*self.counts);
         loop {
-            if let Some(cache) = model.cache.enter(&mut self.pass) {
+            if let Some(cache) = self.pass.enter() {
                 reply.columns(columns);
                 let take = |row: &ModelRow| put_row(row, selected, columns, reply);
                 let done = self
@@ -193,7 +194,7 @@ impl ModelAnswers {
     fn load_index(&mut self, reply: &mut ReplyWriter<'_>) -> Result<(), Refusal> {
         let model = &*self.model;
         model
-            .load_index(&model.cache.enter_when_open(&mut self.pass), &self.counts)
+            .load_index(&self.pass.enter_when_open(), &self.counts)
             .map_err(|error| unreadable(&error))?;
         let columns = ["Table", "Op", "Msg_type", "Msg_text"].map(ColumnOut::text);
         let table = format!("{DATABASE}.{TABLE}");
@@ -288,7 +289,6 @@ impl ModelAnswers {
 
 impl Drop for ModelAnswers {
     fn drop(&mut self) {
-        self.model.cache.hand_back(&self.pass);
         self.model.counts.end(&self.counts);
     }
 }

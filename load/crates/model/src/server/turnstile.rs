@@ -36,8 +36,12 @@ struct PassState {
     inside: AtomicBool,
 }
 
-/// What a thread goes in with, one query at a time.
-pub struct Pass(Arc<PassState>);
+/// What a thread goes in with, one query at a time. It opens only the turnstile that made it, which
+/// knows it until it is dropped: so no thread is inside unseen.
+pub struct Pass<T> {
+    turnstile: Arc<Turnstile<T>>,
+    state: Arc<PassState>,
+}
 
 /// A query is inside, until this is dropped.
 pub struct Entered<'t, T> {
@@ -65,55 +69,20 @@ impl<T> Turnstile<T> {
     }
 
     /// A pass for one thread.
-    pub fn pass(&self) -> Pass {
+    pub fn pass(self: &Arc<Self>) -> Pass<T> {
         let state = Arc::new(PassState {
             inside: AtomicBool::new(false),
         });
         locked(&self.passes).push(Arc::clone(&state));
-        Pass(state)
-    }
-
-    /// Its owner does not return.
-    pub fn hand_back(&self, pass: &Pass) {
-        locked(&self.passes).retain(|one| !Arc::ptr_eq(one, &pass.0));
-    }
-
-    /// Goes in; none if it is shut. The pass is used for one visit at a time, which the borrow
-    /// sees to.
-    #[inline]
-    pub fn enter<'t>(&'t self, pass: &'t mut Pass) -> Option<Entered<'t, T>> {
-        self.let_in(&pass.0)
-    }
-
-    /// Goes in, and waits before while it is shut.
-    pub fn enter_when_open<'t>(&'t self, pass: &'t mut Pass) -> Entered<'t, T> {
-        loop {
-            if let Some(entered) = self.let_in(&pass.0) {
-                return entered;
-            }
-            self.wait_until_open();
+        Pass {
+            turnstile: Arc::clone(self),
+            state,
         }
     }
 
     /// Goes in once, when it is open, for a thread that has no pass.
-    pub fn look<S>(&self, look: impl FnOnce(&T) -> S) -> S {
-        let mut pass = self.pass();
-        let seen = look(&self.enter_when_open(&mut pass));
-        self.hand_back(&pass);
-        seen
-    }
-
-    #[inline]
-    fn let_in<'t>(&'t self, state: &'t PassState) -> Option<Entered<'t, T>> {
-        // In this order: either the thread that shuts it sees us inside, or we see it shut.
-        state.inside.store(true, Ordering::SeqCst);
-        if self.shut.load(Ordering::SeqCst) {
-            state.inside.store(false, Ordering::SeqCst);
-            return None;
-        }
-        // SAFETY: no thread has it alone while we are inside.
-        let inner = unsafe { &*self.inner.get() };
-        Some(Entered { inner, state })
+    pub fn look<S>(self: &Arc<Self>, look: impl FnOnce(&T) -> S) -> S {
+        look(&self.pass().enter_when_open())
     }
 
     /// Rings an event loop from now on whenever it was opened.
@@ -158,6 +127,46 @@ impl<T> Turnstile<T> {
             turnstile: self,
             _alone: alone,
         }
+    }
+}
+
+impl<T> Pass<T> {
+    /// Goes in; none if it is shut. The borrow sees to it that a pass is used for one visit at a
+    /// time, and lives as long as the visit.
+    #[inline]
+    pub fn enter(&mut self) -> Option<Entered<'_, T>> {
+        self.let_in()
+    }
+
+    /// Goes in, and waits before while it is shut.
+    pub fn enter_when_open(&mut self) -> Entered<'_, T> {
+        loop {
+            if let Some(entered) = self.let_in() {
+                return entered;
+            }
+            self.turnstile.wait_until_open();
+        }
+    }
+
+    #[inline]
+    fn let_in(&self) -> Option<Entered<'_, T>> {
+        let Self { turnstile, state } = self;
+        // In this order: either the thread that shuts it sees us inside, or we see it shut.
+        state.inside.store(true, Ordering::SeqCst);
+        if turnstile.shut.load(Ordering::SeqCst) {
+            state.inside.store(false, Ordering::SeqCst);
+            return None;
+        }
+        // SAFETY: no thread has it alone while we are inside: the turnstile knows this pass while
+        // the visit borrows it, and a thread that shuts it waits for all that it knows.
+        let inner = unsafe { &*turnstile.inner.get() };
+        Some(Entered { inner, state })
+    }
+}
+
+impl<T> Drop for Pass<T> {
+    fn drop(&mut self) {
+        locked(&self.turnstile.passes).retain(|one| !Arc::ptr_eq(one, &self.state));
     }
 }
 
@@ -217,18 +226,17 @@ mod tests {
     #[test]
     fn nobody_is_inside_while_it_is_changed_and_nobody_is_lost() {
         // Two numbers that differ for a moment whenever they are changed.
-        let turnstile = Turnstile::new((0u64, 0u64));
+        let turnstile = Arc::new(Turnstile::new((0u64, 0u64)));
         let seen = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut pass = turnstile.pass();
                     for _ in 0..5_000 {
-                        let inside = turnstile.enter_when_open(&mut pass);
+                        let inside = pass.enter_when_open();
                         assert_eq!(inside.0, inside.1);
                         seen.fetch_add(1, Ordering::Relaxed);
                     }
-                    turnstile.hand_back(&pass);
                 });
             }
             for _ in 0..2 {
@@ -249,11 +257,11 @@ mod tests {
 
     #[test]
     fn who_is_inside_is_counted() {
-        let turnstile = Turnstile::new(());
+        let turnstile = Arc::new(Turnstile::new(()));
         let (mut first, mut second) = (turnstile.pass(), turnstile.pass());
         assert_eq!(turnstile.inside(), 0);
-        let inside = turnstile.enter(&mut first).unwrap();
-        let other = turnstile.enter(&mut second);
+        let inside = first.enter().unwrap();
+        let other = second.enter();
         assert_eq!(turnstile.inside(), 2);
         drop((inside, other));
         assert_eq!(turnstile.inside(), 0);

@@ -1,7 +1,7 @@
 //! A null server for unit tests of code that talks to servers.
 
-use super::{Service, serve};
-use crate::serve::{ServiceTime, Stalls};
+use super::{Service, serve_answers};
+use crate::serve::{Answering, Canned, ServiceTime, Stalls};
 use contend_client::Target;
 use contend_reactor::socket::Address;
 use contend_wire::Credentials;
@@ -24,6 +24,15 @@ pub struct NullServer {
 
 impl NullServer {
     pub fn start(time: ServiceTime, stalls: Option<Stalls>) -> Self {
+        Self::answering(time, stalls, Canned::default)
+    }
+
+    /// A server with other answers than the null server's.
+    pub fn answering<A: Answering>(
+        time: ServiceTime,
+        stalls: Option<Stalls>,
+        make: impl Fn() -> A + Clone + Send + 'static,
+    ) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("contend-null-{}-{number}", std::process::id());
         let service = Service {
@@ -40,8 +49,9 @@ impl NullServer {
         let socket = service.socket.clone().unwrap_or_default();
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let _ = serve(
+            let _ = serve_answers(
                 &service,
+                move |_| make(),
                 &mut |_| {
                     let _ = ready.send(());
                 },

@@ -5,10 +5,8 @@ use super::frame::put_packet;
 const COM_QUIT: u8 = 0x01;
 const COM_INIT_DB: u8 = 0x02;
 const COM_QUERY: u8 = 0x03;
-const COM_PING: u8 = 0x0e;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_CLOSE: u8 = 0x19;
-const COM_RESET_CONNECTION: u8 = 0x1f;
 
 fn put(out: &mut Vec<u8>, command: u8, body: &[u8]) {
     put_packet(out, 0, |out| {
@@ -40,18 +38,9 @@ pub fn close_statement(out: &mut Vec<u8>, id: u32) {
     put(out, COM_STMT_CLOSE, &id.to_le_bytes());
 }
 
-pub fn ping(out: &mut Vec<u8>) {
-    put(out, COM_PING, &[]);
-}
-
 /// Changes the default database.
 pub fn init_db(out: &mut Vec<u8>, database: &str) {
     put(out, COM_INIT_DB, database.as_bytes());
-}
-
-/// Returns the session to its state after login; its prepared statements are gone.
-pub fn reset_connection(out: &mut Vec<u8>) {
-    put(out, COM_RESET_CONNECTION, &[]);
 }
 
 /// Says goodbye. The server closes, it sends no answer.
@@ -100,9 +89,7 @@ mod tests {
             written(|out| close_statement(out, 258)),
             b"\x05\0\0\0\x19\x02\x01\0\0"
         );
-        assert_eq!(written(ping), b"\x01\0\0\0\x0e");
         assert_eq!(written(|out| init_db(out, "test")), b"\x05\0\0\0\x02test");
-        assert_eq!(written(reset_connection), b"\x01\0\0\0\x1f");
         assert_eq!(written(quit), b"\x01\0\0\0\x01");
     }
 

@@ -217,14 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn column(kind: u8, unsigned: bool) -> Column {
-        Column {
-            name: String::new(),
-            kind,
-            unsigned,
-            collation: 63,
-            length: 0,
-            decimals: 0,
-        }
+        Column { kind, unsigned }
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::value::{Date, Time, Value};
 
 /// Type codes of the protocol.
 pub mod kind {
-    pub const DECIMAL: u8 = 0;
     pub const TINY: u8 = 1;
     pub const SHORT: u8 = 2;
     pub const LONG: u8 = 3;
@@ -18,7 +17,6 @@ pub mod kind {
     pub const TIME: u8 = 11;
     pub const DATETIME: u8 = 12;
     pub const YEAR: u8 = 13;
-    pub const VARCHAR: u8 = 15;
     pub const NEWDECIMAL: u8 = 246;
     pub const VAR_STRING: u8 = 253;
     pub const STRING: u8 = 254;

@@ -83,6 +83,10 @@ impl CompressionLayer {
         Ok(self.next()?.is_some())
     }
 
+    pub fn has_unread(&self) -> bool {
+        self.start < self.incoming.len()
+    }
+
     /// The next packet, where it is whole.
     fn next(&self) -> Result<Option<Waiting<'_>>, WireError> {
         let waiting = self.incoming.get(self.start..).unwrap_or_default();

@@ -81,12 +81,16 @@ impl Channel {
         }
     }
 
+    /// Whether compressed packets have come that [`Self::open`] has not handed over, or parts of
+    /// one.
+    pub fn has_unread(&self) -> bool {
+        let layers = self.layers.as_ref();
+        let compression = layers.and_then(|layers| layers.compression.as_ref());
+        compression.is_some_and(CompressionLayer::has_unread)
+    }
+
     /// From now on bytes are encrypted; appends the first ones to `socket`.
-    pub fn encrypt(
-        &mut self,
-        config: &TlsConfig,
-        socket: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
+    pub fn encrypt(&mut self, config: &TlsConfig, socket: &mut Vec<u8>) -> Result<(), WireError> {
         let encryption = Encryption::start(config, socket)?;
         self.layers.get_or_insert_default().encryption = Some(encryption);
         Ok(())
