@@ -4,7 +4,6 @@
 //! The input of a run is a [`job`], made from a plan in [`of_plan`]. Its result is in [`measured`].
 //! One controller ([`control`]) keeps the time for all workers ([`worker`]). In a run with arms it
 //! hops from arm to arm ([`slices`]). The threads of sysbench scripts are run by [`script`].
-//! [`validate`] replays events and checks their answers.
 
 mod answers;
 mod books;
@@ -30,7 +29,6 @@ mod slices;
 mod slow;
 mod steps;
 mod turns;
-pub mod validate;
 pub mod worker;
 
 use crate::outcome::Failure;

@@ -151,15 +151,6 @@ impl Kind for OverTables<Keys> {
         self.own.insert_by == InsertBy::Transaction
     }
 
-    /// The rows may come in several requests or in one.
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
     fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
         let (event, values) = (on.event, on.values);
         let frame = self.tables.names().len();
@@ -194,7 +185,7 @@ mod tests {
     use super::*;
     use crate::random::{Sampler, Shape};
     use crate::workload::native::tests::asked;
-    use crate::workload::native::walk;
+    use crate::workload::native::tests::walk;
     use crate::workload::tables::Tables;
     use serde_json::json;
 

@@ -93,15 +93,6 @@ impl Kind for OverTables<Keys> {
         self.own.select_by != SelectBy::Select || self.own.batch_rows == 1
     }
 
-    /// The same rows may come in several answers or in one, in any order.
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
     fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         if event.step == 0 {
             event.place = self.tables.draw(&mut event.stream);
@@ -124,7 +115,7 @@ mod tests {
     use super::*;
     use crate::random::{Sampler, Shape};
     use crate::workload::native::tests::asked;
-    use crate::workload::native::walk;
+    use crate::workload::native::tests::walk;
     use crate::workload::tables::Tables;
     use serde_json::json;
 

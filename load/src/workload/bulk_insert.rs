@@ -3,7 +3,6 @@
 use super::Workload;
 use super::native::{Carries, OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD};
@@ -50,10 +49,6 @@ impl OneQuery for Keys {
         format!("INSERT INTO {table} (k, c, pad) VALUES {rows}")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Insert { with_ids: false }
-    }
-
     fn carries(&self) -> Carries {
         match self.bulk_execute {
             true => Carries::Bulk,
@@ -75,8 +70,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::random::Shape;
+    use crate::workload::native::Kind;
     use crate::workload::native::tests::asked;
-    use crate::workload::native::{Kind, walk};
+    use crate::workload::native::tests::walk;
     use serde_json::json;
 
     fn kind(bulk_execute: bool) -> OverTables<Keys> {

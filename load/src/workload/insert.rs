@@ -3,7 +3,6 @@
 use super::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
 use super::tables::{C, PAD};
@@ -32,12 +31,6 @@ impl OneQuery for Keys {
         match self.auto_increment {
             true => format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)"),
             false => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
-        }
-    }
-
-    fn meaning(&self) -> Meaning {
-        Meaning::Insert {
-            with_ids: !self.auto_increment,
         }
     }
 

@@ -28,7 +28,6 @@ mod bulk_insert;
 pub mod client_list;
 mod insert;
 mod list;
-pub mod model;
 pub mod native;
 mod oltp;
 mod oltp_keys;
@@ -37,7 +36,6 @@ mod point_select;
 mod random_points;
 mod random_ranges;
 pub mod registry;
-pub mod replay;
 mod rows_keys;
 mod scan;
 mod sql;
@@ -126,12 +124,6 @@ pub trait Workload: Send + Sync {
     /// there can be none. Called from a different thread, and again until the worker is back.
     fn stop(&self) -> bool {
         false
-    }
-
-    /// Gives the queries of an event a second time, to check the answers; none if the workload
-    /// cannot do that.
-    fn replay(&self) -> Option<&dyn replay::Replay> {
-        None
     }
 
     /// The progress of a scan that is cut into ranges; none for other workloads.

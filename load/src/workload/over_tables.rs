@@ -1,8 +1,7 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
 use super::EventKind;
-use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText};
-use super::replay::Meaning;
+use super::native::{Carries, GoingOn, KeyAccess, Kind, NextStep, OpenEvent, QueryText};
 use super::rows_keys::Over;
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -13,7 +12,10 @@ use crate::random::Sampler;
 pub trait OneQuery: Keys + Send + Sync {
     fn sql(&self, table: &str) -> String;
 
-    fn meaning(&self) -> Meaning;
+    /// How HandlerSocket asks the same; none if it cannot.
+    fn key_access(&self) -> Option<KeyAccess> {
+        None
+    }
 
     fn carries(&self) -> Carries {
         Carries::One
@@ -56,12 +58,8 @@ impl<K: OneQuery> Kind for OverTables<K> {
         queries
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, self.own.meaning())
+    fn by_key(&self, query: usize) -> Option<(&str, KeyAccess)> {
+        Some((self.tables.names().get(query)?, self.own.key_access()?))
     }
 
     #[inline]

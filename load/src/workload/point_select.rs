@@ -1,9 +1,9 @@
 //! One row by its primary key.
 
 use super::Workload;
+use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use super::replay::Meaning;
 use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
 use super::told::{Told, native};
@@ -31,8 +31,8 @@ impl OneQuery for Keys {
         format!("SELECT c FROM {table} WHERE id = ?")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::PointSelect
+    fn key_access(&self) -> Option<KeyAccess> {
+        Some(KeyAccess::PointSelect)
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
 use super::Workload;
+use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::told::{Told, native};
@@ -33,8 +33,8 @@ impl OneQuery for Keys {
         format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Points
+    fn key_access(&self) -> Option<KeyAccess> {
+        Some(KeyAccess::Points)
     }
 
     #[inline]

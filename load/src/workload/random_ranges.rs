@@ -3,7 +3,6 @@
 use super::Workload;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
-use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
 use super::told::{Told, native};
@@ -35,10 +34,6 @@ impl OneQuery for Keys {
     fn sql(&self, table: &str) -> String {
         let ranges = vec!["k BETWEEN ? AND ?"; self.ranges as usize].join(" OR ");
         format!("SELECT COUNT(k) FROM {table} WHERE {ranges}")
-    }
-
-    fn meaning(&self) -> Meaning {
-        Meaning::CountOfRanges
     }
 
     fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {

@@ -279,10 +279,6 @@ impl Kind for Scan {
         false
     }
 
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
     fn scanned(&self) -> Option<Scanned> {
         let marks = self.marks();
         let parts = self.names.iter().zip(&marks.names);
