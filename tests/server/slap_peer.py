@@ -1,8 +1,8 @@
 """Runs a command line under contend-load and under mariadb-slap, and makes both comparable.
 
-What two runs cannot share is masked: measured seconds, the name of the program, and what may be a
-password, which ours hides. mariadb-slap
-writes its CSV past the buffer of its other output, so it is run without that buffer.
+What two runs cannot share is masked: measured seconds, the lines that only one of them prints, the
+name of the program, and what may be a password, which ours hides. mariadb-slap writes its CSV past
+the buffer of its other output, so it is run without that buffer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from needs import missing
 TIMEOUT_S = 60
 
 
+# Reported by contend-load alone.
+OURS = r"^\t(?:Queries answered|Response time|Connecting|Statement)\b.*\n"
+
+
 @dataclass(frozen=True)
 class Done:
     """How a command line ended, and what it said where."""
@@ -28,14 +32,16 @@ class Done:
     code: int
 
     def masked(self) -> Done:
-        """Without what two runs cannot share."""
+        """Without what two runs cannot share; any exit code of a failure is 1."""
         seconds = re.sub(r"\d+\.\d{3}(?= seconds$|,)", "S.mmm", self.out, flags=re.MULTILINE)
         out = re.sub(r"(?<=--password=).+?(?= --)", "***", seconds)
+        out = re.sub(OURS, "", out, flags=re.MULTILINE)
         hidden = re.sub(
             r"((?:unknown variable|ambiguous option) '[^=']+=)[^']*", r"\1***", self.err
         )
         name = r"^(Warning: )?(?:\S*/)?(?:mysqlslap|mariadb-slap): "
-        return Done(out, re.sub(name, r"\1slap: ", hidden, flags=re.MULTILINE), self.code)
+        err = re.sub(name, r"\1slap: ", hidden, flags=re.MULTILINE)
+        return Done(out, err, min(self.code, 1))
 
 
 def find_peer() -> list[str]:
@@ -47,17 +53,24 @@ def find_peer() -> list[str]:
 
 
 def ours(program: Path) -> list[str]:
-    """The twin of mariadb-slap, with its faults."""
-    return [str(program), "mysqlslap", "--strict-compat"]
+    return [str(program), "mysqlslap"]
+
+
+def auto(rows: int, statements: int, program: Sequence[str]) -> str:
+    """Options for the same generated load: mariadb-slap makes a row less and a statement more."""
+    is_ours = "mysqlslap" in program[1:]
+    by = 0 if is_ours else 1
+    return (
+        f"-a --auto-generate-sql-write-number={rows + by}"
+        f" --auto-generate-sql-unique-query-number={statements - by}"
+    )
 
 
 def run(program: Sequence[str], words: Sequence[str], folder: Path) -> Done:
     """`--no-defaults` stands in front of the words, unless they name option files."""
     first = [] if any("defaults" in word for word in words[:1]) else ["--no-defaults"]
-    lead = [word for word in program[1:] if word != "--strict-compat"]
-    strict = [word for word in program[1:] if word == "--strict-compat"]
     done = subprocess.run(
-        [program[0], *lead, *first, *words, *strict],
+        [*program, *first, *words],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

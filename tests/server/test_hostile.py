@@ -63,7 +63,6 @@ LAB = {
 }
 LOAD = {
     "load-run": "run plan.json",
-    "load-validate": "run --validate plan.json",
     "fill": "fill --host 127.0.0.1 --port {port} --user u --password-env CONTEND_PASSWORD --rows 9",
 }
 _SYSBENCH = (

@@ -24,7 +24,7 @@ REFUSED = [
     ("-q x -c=2", '"=2" is not a number of clients'),
     ("-q x -c 1,8 --number-of-queries=4", "--number-of-queries=4 is less than --concurrency=8"),
     ("-q x -i 0", "--iterations=0"),
-    ("-q x --commit=1x", "Unknown suffix 'x'"),
+    ("-q x --commit=1x", "--commit=1x: use a whole number"),
     ("-q x -e heap,,myisam", "--engine=heap,,myisam: one engine"),
     ("-q x --comit=3", "did you mean --commit?"),
     ("-q x --duration=soon", "--duration=soon: "),

@@ -2,19 +2,16 @@
 
 use super::asks;
 use super::new_file::NewFile;
-use super::output::Undone;
+use super::output::{self, Undone};
 use super::plan_file;
-use super::sysbench::planned::{Planned, in_script};
+use super::sysbench::planned::{self, Planned, in_script};
 use super::tell::OutcomeWriter;
-use crate::cli::output;
-use crate::cli::sysbench::planned;
 use contend_engine::arrival::Share;
 use contend_engine::job::Job;
 use contend_engine::measured::Progress;
 use contend_engine::of_plan::{ArmAsks, job_of};
 use contend_engine::run;
-use contend_engine::validate::validate;
-use contend_figures::outcome::{Failure, Outcome, Validated};
+use contend_figures::outcome::Outcome;
 use contend_plan::{Plan, Protocol};
 use contend_sysbench::host;
 use contend_sysbench::lua::run::Run;
@@ -32,40 +29,27 @@ pub struct Arguments {
     /// Write every interval's histograms to this file, in HdrHistogram's log format.
     #[arg(long, value_name = "FILE")]
     hdr_log: Option<PathBuf>,
-    /// Do not measure: replay the first events of the seed (default 1000) on one connection and
-    /// check every answer. Written rows are kept.
-    #[arg(
-        long,
-        value_name = "EVENTS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "1000",
-        conflicts_with = "hdr_log"
-    )]
-    validate: Option<u64>,
     /// Only check the plan, as far as possible without a server. Prints nothing if it is valid.
-    #[arg(long, conflicts_with_all = ["hdr_log", "validate"])]
+    #[arg(long, conflicts_with = "hdr_log")]
     check: bool,
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (job, log, scripts) = prepare(arguments)?;
-    if !arguments.check && !scripts.read.is_empty() {
+    if arguments.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !scripts.read.is_empty() {
         output::arm_last_words(&scripts.names(), true)?;
     }
-    match arguments.validate {
-        _ if arguments.check => Ok(ExitCode::SUCCESS),
-        Some(events) => replay(&job, events),
-        None => measure(job, log, &scripts),
-    }
+    measure(job, log, &scripts)
 }
 
 type LogFile = Option<BufWriter<NewFile>>;
 
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
-    let measures = !arguments.check && arguments.validate.is_none();
-    if measures && plan.load.hosts > 1 {
+    if !arguments.check && plan.load.hosts > 1 {
         return Err(format!(
             "load.hosts: the plan is shared by {} hosts; run each part with `contend-load part`",
             plan.load.hosts
@@ -183,31 +167,4 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone
         (None, Outcome::Error(failure)) => Err(failure.into()),
         (None, _) => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// Replays events and reports whether they were answered correctly.
-fn replay(job: &Job, events: u64) -> Result<ExitCode, Undone> {
-    let outcome = match validate(&job.setup, events) {
-        Ok(found) => Outcome::Validated(found),
-        Err(failure) => Outcome::Error(failure),
-    };
-    output::outcome(&outcome)?;
-    match outcome {
-        Outcome::Validated(found) if found.wrong > 0 => {
-            Err(Failure::plain(wrong_in_words(&found)).into())
-        }
-        Outcome::Error(failure) => Err(failure.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
-fn wrong_in_words(found: &Validated) -> String {
-    let mut words = format!("{} of {} answers are wrong", found.wrong, found.statements);
-    if let Some(first) = found.examples.first() {
-        words.push_str(&format!(
-            "\n  event {}: {}\n  expected: {}\n  found: {}",
-            first.cycle, first.statement, first.expected, first.found
-        ));
-    }
-    words
 }

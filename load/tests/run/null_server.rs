@@ -251,60 +251,6 @@ fn thousands_of_connections_are_all_served() {
 }
 
 #[test]
-fn a_replay_tells_wrong_answers_from_right_ones() {
-    let server = Server::start("replay", &[]);
-    for protocol in ["prepared", "text"] {
-        // The null server has one row, of an id that is never asked for, and answers with it.
-        let load = json!({"connections": 4, "measure_s": 1, "protocol": protocol});
-        let workload = json!({"kind": "point_select", "rows": 1000});
-        let (found, code, words) =
-            replay(&plan(socket(&server.socket), workload, load.clone()), 20);
-        assert_eq!((&found["type"], code), (&json!("validated"), 1), "{words}");
-        assert_eq!(
-            (&found["events"], &found["wrong"]),
-            (&json!(20), &json!(20))
-        );
-        let first = &found["examples"][0];
-        let statement = first["statement"].as_str().unwrap();
-        assert!(
-            statement.starts_with("SELECT c FROM sbtest WHERE id = "),
-            "{first}"
-        );
-        assert_eq!(first["expected"], "0 rows: ");
-        assert!(
-            words.starts_with("contend-load: 20 of 20 answers are wrong"),
-            "{words}"
-        );
-
-        // Only the server knows what this means; asked again as text it says the same.
-        let text = "@a\nBEGIN;\nSELECT {n:uniform(1, 9)} AS one;\nCOMMIT;";
-        let workload = json!({"kind": "sql", "text": text});
-        let (found, code, words) = replay(&plan(socket(&server.socket), workload, load), 5);
-        assert_eq!((&found["wrong"], code), (&json!(0), 0), "{words} {found}");
-        assert_eq!(
-            (&found["statements"], &found["unchecked"]),
-            (&json!(15), &json!(10))
-        );
-    }
-}
-
-/// Replays a plan: the last line, the exit code, and what was said.
-fn replay(plan: &Value, events: u32) -> (Value, i32, String) {
-    let file = std::env::temp_dir().join(format!("contend-replay-{}.json", std::process::id()));
-    std::fs::write(&file, plan.to_string()).unwrap();
-    let output = Command::new(PROGRAM)
-        .args(["run", &format!("--validate={events}")])
-        .arg(&file)
-        .output()
-        .unwrap();
-    std::fs::remove_file(&file).unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let found = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    (found, output.status.code().unwrap(), words)
-}
-
-#[test]
 fn what_keeps_no_lock_and_no_rows_is_not_filled() {
     let server = Server::start("fill", &[]);
     let filled = Command::new(PROGRAM)

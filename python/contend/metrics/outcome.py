@@ -351,18 +351,6 @@ class ThreadTimes(TypedDict):
     wait_us: float
 
 
-class Validated(TypedDict):
-    """Result of replaying a seed: every answer was compared with the expected one."""
-
-    type: Literal["validated"]
-    events: int
-    examples: list[WrongAnswer]
-    rows: int
-    statements: int
-    unchecked: int
-    wrong: int
-
-
 class Visit(TypedDict):
     """From entering an arm to the last answer: settling, slice and drain."""
 
@@ -372,11 +360,4 @@ class Visit(TypedDict):
     watched: list[ProcessDelta | None]
 
 
-class WrongAnswer(TypedDict):
-    cycle: int
-    expected: str
-    found: str
-    statement: str
-
-
-Outcome = Hello | Phase | Interval | Slice | Done | Validated | Failure
+Outcome = Hello | Phase | Interval | Slice | Done | Failure

@@ -4,7 +4,6 @@
 //! The input of a run is a [`job`], made from a plan in [`of_plan`]. Its result is in [`measured`].
 //! One controller ([`control`]) keeps the time for all workers ([`worker`]). In a run with arms it
 //! hops from arm to arm ([`slices`]).
-//! [`validate`] replays events and checks their answers.
 
 mod answers;
 pub mod arrival;
@@ -22,20 +21,16 @@ mod look;
 pub mod measured;
 pub mod merge;
 pub mod messages;
-pub mod model;
 pub mod of_plan;
 mod pace;
 mod preflight;
 mod processes;
-pub mod replay;
 pub mod seat;
 mod shared;
 mod slices;
 mod slow;
-pub mod statement;
 mod steps;
 mod turns;
-pub mod validate;
 pub mod worker;
 pub mod workload;
 

@@ -103,12 +103,6 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// Gives the queries of an event a second time, to check the answers; none if the workload
-    /// cannot do that.
-    fn replay(&self) -> Option<&dyn crate::replay::Replay> {
-        None
-    }
-
     /// The progress of a scan that is cut into ranges; none for other workloads.
     fn scanned(&self) -> Option<Scanned> {
         None

@@ -2,7 +2,6 @@
 //!
 //! Order: one `hello`; any number of `phase` and `interval` lines, or of `slice` lines if the run
 //! has arms; then one `done` or one `error`.
-//! A replay writes one `validated` or one `error`.
 
 mod fill;
 mod look;
@@ -26,7 +25,6 @@ pub enum Outcome {
     Interval(Interval),
     Slice(Box<Slice>),
     Done(Box<Done>),
-    Validated(Validated),
     Error(Failure),
 }
 
@@ -530,30 +528,6 @@ impl Failure {
             ..Self::plain(message)
         }
     }
-}
-
-/// Result of replaying a seed: every answer was compared with the expected one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Validated {
-    pub events: u64,
-    pub statements: u64,
-    /// In all answers.
-    pub rows: u64,
-    /// Statements whose expected answer is unknown.
-    pub unchecked: u64,
-    /// Answers, and tables at the end, that were not as expected.
-    pub wrong: u64,
-    /// The first of them.
-    pub examples: Vec<WrongAnswer>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WrongAnswer {
-    /// The number of the event.
-    pub cycle: u64,
-    pub statement: String,
-    pub expected: String,
-    pub found: String,
 }
 
 /// Progress of a scan. Ranges read by an earlier run count as done.

@@ -2,8 +2,8 @@
 //!
 //! A stream is made from a seed and a number, and is never shared. [`Stream::for_cycle`] gives the
 //! stream of the n-th event of a seed. That event therefore sends the same queries on any number of
-//! threads, and a replay can check the answers. [`Stream::new`] gives long streams (one for each
-//! connection, one for the schedule), which differ from those of the events. Not for cryptography.
+//! threads. [`Stream::new`] gives long streams (one for each connection, one for the schedule),
+//! which differ from those of the events. Not for cryptography.
 
 mod distribution;
 pub mod nurand;

@@ -151,15 +151,6 @@ impl Kind for OverTables<Keys> {
         self.own.insert_by == InsertBy::Transaction
     }
 
-    /// The rows may come in several requests or in one.
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
     fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
         let (event, values) = (on.event, on.values);
         let frame = self.tables.names().len();
@@ -193,7 +184,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::native::tests::asked;
-    use crate::native::walk;
+    use crate::native::tests::walk;
     use crate::tables::Tables;
     use contend_random::{Sampler, Shape};
     use serde_json::json;

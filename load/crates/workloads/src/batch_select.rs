@@ -93,15 +93,6 @@ impl Kind for OverTables<Keys> {
         self.own.select_by != SelectBy::Select || self.own.batch_rows == 1
     }
 
-    /// The same rows may come in several answers or in one, in any order.
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
     fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         if event.step == 0 {
             event.place = self.tables.draw(&mut event.stream);
@@ -123,7 +114,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::native::tests::asked;
-    use crate::native::walk;
+    use crate::native::tests::walk;
     use crate::tables::Tables;
     use contend_random::{Sampler, Shape};
     use serde_json::json;

@@ -5,8 +5,7 @@ use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number};
 use super::tables::{C, PAD};
 use super::told::{Told, native};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_plan::{Load, Protocol};
 use contend_random::Sampler;
@@ -50,10 +49,6 @@ impl OneQuery for Keys {
         format!("INSERT INTO {table} (k, c, pad) VALUES {rows}")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Insert { with_ids: false }
-    }
-
     fn carries(&self) -> Carries {
         match self.bulk_execute {
             true => Carries::Bulk,
@@ -74,8 +69,9 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::native::Kind;
     use crate::native::tests::asked;
-    use crate::native::{Kind, walk};
+    use crate::native::tests::walk;
     use contend_random::Shape;
     use serde_json::json;
 

@@ -5,8 +5,7 @@ use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, yes};
 use super::tables::{C, PAD};
 use super::told::{Told, native};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -32,12 +31,6 @@ impl OneQuery for Keys {
         match self.auto_increment {
             true => format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)"),
             false => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
-        }
-    }
-
-    fn meaning(&self) -> Meaning {
-        Meaning::Insert {
-            with_ids: !self.auto_increment,
         }
     }
 

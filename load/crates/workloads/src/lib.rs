@@ -17,6 +17,7 @@ pub mod registry;
 mod rows_keys;
 mod scan;
 mod sql;
+pub mod statement;
 mod string_lookup;
 mod tables;
 pub mod told;

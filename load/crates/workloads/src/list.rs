@@ -2,8 +2,8 @@
 
 use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
 use super::told::{Told, native};
+use crate::statement::can_be_prepared;
 use crate::told;
-use contend_engine::statement::can_be_prepared;
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use contend_plan::{Arrival, Load};
 use schemars::JsonSchema;
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::native::tests::asked;
     use crate::native::{OpenEvent, WhyAsked};
-    use contend_engine::statement::Parameters;
+    use crate::statement::Parameters;
 
     fn list(length: usize, is_shared: bool) -> List {
         named(length, is_shared, &[])

@@ -1,9 +1,9 @@
 //! sysbench's OLTP transactions, and their parts as separate workloads.
 
-use super::native::{GoingOn, Kind, NextStep, OpenEvent, QueryText};
+use super::native::{GoingOn, KeyAccess, Kind, NextStep, OpenEvent, QueryText};
 use super::tables::{C, PAD, Tables};
-use contend_engine::replay::Meaning;
 use contend_engine::workload::EventKind;
+
 use contend_random::Sampler;
 
 /// One kind of statement.
@@ -57,21 +57,6 @@ impl OltpPart {
             Self::NonIndexUpdate => format!("UPDATE {table} SET c = ? WHERE id = ?"),
             Self::Delete => format!("DELETE FROM {table} WHERE id = ?"),
             Self::Insert => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
-        }
-    }
-
-    fn meaning(self) -> Meaning {
-        match self {
-            Self::Begin | Self::Commit => Meaning::Frame,
-            Self::PointSelect => Meaning::PointSelect,
-            Self::SimpleRange => Meaning::SimpleRange,
-            Self::SumRange => Meaning::SumRange,
-            Self::OrderRange => Meaning::OrderRange,
-            Self::DistinctRange => Meaning::DistinctRange,
-            Self::IndexUpdate => Meaning::IndexUpdate,
-            Self::NonIndexUpdate => Meaning::NonIndexUpdate,
-            Self::Delete => Meaning::Delete,
-            Self::Insert => Meaning::Insert { with_ids: true },
         }
     }
 
@@ -186,17 +171,14 @@ impl Kind for Oltp {
         self.is_transaction
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
+    fn by_key(&self, query: usize) -> Option<(&str, KeyAccess)> {
         let parts = self.kinds.len().max(1);
-        let part = self.kinds.get(query % parts);
-        (
-            query / parts,
-            part.map_or(Meaning::Unknown, |p| p.meaning()),
-        )
+        let access = match self.kinds.get(query % parts)? {
+            OltpPart::PointSelect => KeyAccess::PointSelect,
+            OltpPart::NonIndexUpdate => KeyAccess::NonIndexUpdate,
+            _ => return None,
+        };
+        Some((self.tables.names().get(query / parts)?, access))
     }
 
     fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {

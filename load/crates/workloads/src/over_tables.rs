@@ -1,19 +1,22 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
-use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText};
+use super::native::{Carries, GoingOn, KeyAccess, Kind, NextStep, OpenEvent, QueryText};
 use super::rows_keys::Over;
 use super::tables::Tables;
 use super::told::Keys;
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::EventKind;
+
 use contend_random::Sampler;
 
 /// The query of such a kind, which the keys of the kind describe.
 pub trait OneQuery: Keys + Send + Sync {
     fn sql(&self, table: &str) -> String;
 
-    fn meaning(&self) -> Meaning;
+    /// How HandlerSocket asks the same; none if it cannot.
+    fn key_access(&self) -> Option<KeyAccess> {
+        None
+    }
 
     fn carries(&self) -> Carries {
         Carries::One
@@ -56,12 +59,8 @@ impl<K: OneQuery> Kind for OverTables<K> {
         queries
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, self.own.meaning())
+    fn by_key(&self, query: usize) -> Option<(&str, KeyAccess)> {
+        Some((self.tables.names().get(query)?, self.own.key_access()?))
     }
 
     #[inline]

@@ -1,12 +1,13 @@
 //! One row by its primary key.
 
+use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::keys_over_rows;
 use super::told::{Told, native};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::Workload;
+
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ impl OneQuery for Keys {
         format!("SELECT c FROM {table} WHERE id = ?")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::PointSelect
+    fn key_access(&self) -> Option<KeyAccess> {
+        Some(KeyAccess::PointSelect)
     }
 
     #[inline]

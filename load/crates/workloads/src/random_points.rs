@@ -1,12 +1,13 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
+use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number};
 use super::told::{Told, native};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::Workload;
+
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ impl OneQuery for Keys {
         format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})")
     }
 
-    fn meaning(&self) -> Meaning {
-        Meaning::Points
+    fn key_access(&self) -> Option<KeyAccess> {
+        Some(KeyAccess::Points)
     }
 
     #[inline]

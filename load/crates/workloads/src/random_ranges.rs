@@ -4,8 +4,7 @@ use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::told::{Told, native};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -35,10 +34,6 @@ impl OneQuery for Keys {
     fn sql(&self, table: &str) -> String {
         let ranges = vec!["k BETWEEN ? AND ?"; self.ranges as usize].join(" OR ");
         format!("SELECT COUNT(k) FROM {table} WHERE {ranges}")
-    }
-
-    fn meaning(&self) -> Meaning {
-        Meaning::CountOfRanges
     }
 
     fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {

@@ -2,8 +2,8 @@
 
 use super::native::{Carries, EventEnd, GoingOn, Kind, NextStep, QueryText, ToAsk, Way, WhyAsked};
 use super::told::{Told, native};
+use crate::statement::Parameters;
 use crate::told;
-use contend_engine::statement::Parameters;
 use contend_engine::workload::{EventKind, Workload};
 use contend_figures::outcome::{Scanned, ScannedPart};
 use contend_plan::Load;
@@ -280,10 +280,6 @@ impl Kind for Scan {
         false
     }
 
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
     fn scanned(&self) -> Option<Scanned> {
         let marks = self.marks();
         let parts = self.names.iter().zip(&marks.names);
@@ -348,7 +344,7 @@ mod tests {
         match scan.next(on) {
             NextStep::Ask(ask) => {
                 let pieces = scan.parts[ask.query].pieces();
-                let statement = contend_engine::statement::Statement::new(pieces);
+                let statement = crate::statement::Statement::new(pieces);
                 Some(statement.text(&values))
             }
             _ => None,

@@ -59,7 +59,7 @@ impl SlapOptions {
 
     /// The value of an option that was already read as a number.
     pub fn number(&self, name: &str) -> Option<u64> {
-        number(self.text(name)?, name).ok()
+        number(self.text(name)?)
     }
 
     /// The last one of these options that the command line itself gives.
@@ -70,52 +70,17 @@ impl SlapOptions {
     }
 }
 
-/// Why a line is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlapRefusal {
-    pub words: String,
-    /// The exit code of mysqlslap.
-    pub code: u8,
-    /// A line to print before it.
-    pub before: Option<String>,
-}
-
-impl SlapRefusal {
-    fn new(code: u8, words: String) -> Self {
-        Self {
-            words,
-            code,
-            before: None,
-        }
-    }
-}
-
-fn refuse<T>(code: u8, words: String) -> Result<T, SlapRefusal> {
-    Err(SlapRefusal::new(code, words))
-}
-
 const PASSWORD: &str = "password";
 
-const UNKNOWN_OPTION: u8 = 2;
-const AMBIGUOUS: u8 = 3;
-const TAKES_NOTHING: u8 = 4;
-const NEEDS_VALUE: u8 = 5;
-const UNKNOWN_VARIABLE: u8 = 7;
-const BAD_SUFFIX: u8 = 9;
-const NOT_IN_THIS_BUILD: u8 = 12;
-const BAD_NUMBER: u8 = 13;
-
 /// Reads words up to the first that is wrong; the first `from_files` of them stood in option files.
-pub fn parse(
-    words: &[String],
-    from_files: usize,
-    strict: bool,
-) -> Result<SlapOptions, SlapRefusal> {
+///
+/// # Errors
+/// What is wrong with that word.
+pub fn parse(words: &[String], from_files: usize) -> Result<SlapOptions, String> {
     let mut reader = Reader {
         words: words.iter().enumerate(),
         line: SlapOptions::default(),
         from_files,
-        strict,
     };
     while let Some((place, word)) = reader.words.next() {
         if word == "--" {
@@ -136,7 +101,6 @@ struct Reader<'w> {
     words: std::iter::Enumerate<std::slice::Iter<'w, String>>,
     line: SlapOptions,
     from_files: usize,
-    strict: bool,
 }
 
 /// A prefix of a name.
@@ -277,7 +241,7 @@ fn secret_of_unknown(long: &str) -> Option<usize> {
 }
 
 impl Reader<'_> {
-    fn long(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
+    fn long(&mut self, place: usize, word: &str) -> Result<(), String> {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
@@ -296,21 +260,17 @@ impl Reader<'_> {
             }
             OptionMeaning::Several(first, last) => {
                 let shown = secrets::cut(word, value.map(|_| name.len() + 1));
-                let words = format!("ambiguous option '--{shown}' ({first}, {last})");
-                return refuse(AMBIGUOUS, words);
+                return Err(format!("ambiguous option '--{shown}' ({first}, {last})"));
             }
             OptionMeaning::Nothing => return self.unknown(word, prefix),
         };
         let value = match (known.takes, value, prefix) {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
-            (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
             (_, _, Prefix::Skip) => {
-                let words = format!("--{name}: --{} cannot be switched off", known.name);
-                return refuse(UNKNOWN_OPTION, words);
+                return Err(format!("--{name}: --{} cannot be switched off", known.name));
             }
             (Takes::Nothing, Some(_), _) => {
-                let words = format!("option '--{name}' cannot take an argument");
-                return refuse(TAKES_NOTHING, words);
+                return Err(format!("option '--{name}' cannot take an argument"));
             }
             (Takes::Text | Takes::Number, None, _) => Some(self.next_word(&format!("--{name}"))?),
             (_, value, _) => value.map(str::to_owned),
@@ -318,11 +278,11 @@ impl Reader<'_> {
         self.take(place, known, value, &format!("--{name}"))
     }
 
-    fn letters(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
+    fn letters(&mut self, place: usize, word: &str) -> Result<(), String> {
         let mut rest = word.chars();
         while let Some(letter) = rest.next() {
             let Some(known) = of_letter(letter) else {
-                return refuse(UNKNOWN_OPTION, format!("unknown option '-{letter}'"));
+                return Err(format!("unknown option '-{letter}'"));
             };
             let behind = Some(rest.as_str().to_owned()).filter(|behind| !behind.is_empty());
             let shown = format!("-{letter}");
@@ -338,41 +298,30 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn next_word(&mut self, shown: &str) -> Result<String, SlapRefusal> {
-        match self.words.next() {
-            Some((_, word)) => Ok(word.clone()),
-            None => refuse(
-                NEEDS_VALUE,
-                format!("option '{shown}' requires an argument"),
-            ),
-        }
+    fn next_word(&mut self, shown: &str) -> Result<String, String> {
+        let next = self.words.next();
+        next.map(|(_, word)| word.clone())
+            .ok_or_else(|| format!("option '{shown}' requires an argument"))
     }
 
     /// The value is not repeated: it may be a password.
-    fn unknown(&mut self, word: &str, prefix: Prefix) -> Result<(), SlapRefusal> {
+    fn unknown(&mut self, word: &str, prefix: Prefix) -> Result<(), String> {
         let shown = secrets::cut(word, secret_of_unknown(word));
-        let (what, shown, code) = match word.contains('=') {
-            true => ("variable", shown.into_owned(), UNKNOWN_VARIABLE),
-            false => ("option", format!("--{shown}"), UNKNOWN_OPTION),
+        let mut words = match word.contains('=') {
+            true => format!("unknown variable '{shown}'"),
+            false => format!("unknown option '--{shown}'"),
         };
-        let mut words = format!("unknown {what} '{shown}'");
         if prefix == Prefix::Loose {
-            self.warn(&words);
+            let warning = format!("Warning: mysqlslap: {words}");
+            self.line.warnings.push(warning);
             return Ok(());
         }
         let name = secrets::name_of(word);
         let names = OPTIONS.iter().map(|known| known.name);
-        if !self.strict
-            && let Some(nearest) = nearest_of(&name.replace('_', "-"), names)
-        {
+        if let Some(nearest) = nearest_of(&name.replace('_', "-"), names) {
             words.push_str(&format!("; did you mean --{nearest}?"));
         }
-        refuse(code, words)
-    }
-
-    fn warn(&mut self, words: &str) {
-        let warning = format!("Warning: mysqlslap: {words}");
-        self.line.warnings.push(warning);
+        Err(words)
     }
 
     fn take(
@@ -381,35 +330,22 @@ impl Reader<'_> {
         option: &'static SlapOption,
         mut value: Option<String>,
         shown: &str,
-    ) -> Result<(), SlapRefusal> {
+    ) -> Result<(), String> {
         if let SlapWhose::Refused(why) = option.whose {
-            return refuse(NOT_IN_THIS_BUILD, format!("{shown}: {why}"));
+            return Err(format!("{shown}: {why}"));
         }
         let name = option.name;
         let text = value.as_deref().unwrap_or_default();
-        if option.takes == Takes::Number
-            && let Err(before) = number(text, name)
-        {
-            let code = match before.starts_with("Unknown") {
-                true => BAD_SUFFIX,
-                false => BAD_NUMBER,
-            };
-            let words = format!("Error while setting value '{text}' to '{name}'");
-            return Err(SlapRefusal {
-                before: Some(before),
-                ..SlapRefusal::new(code, words)
-            });
+        if option.takes == Takes::Number && number(text).is_none() {
+            return Err(format!(
+                "{shown}={text}: use a whole number; K, M, G, T, P or E may follow it"
+            ));
         }
         if option.takes == Takes::Switch {
             let on = match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
                 None | Some("1" | "on" | "true") => "1",
                 Some("0" | "off" | "false") => "0",
-                Some(_) if self.strict => {
-                    let words = format!("ignoring option '--{name}' due to invalid value '{text}'");
-                    self.warn(&words);
-                    return Ok(());
-                }
-                Some(_) => return refuse(BAD_NUMBER, format!("--{name}={text}: use on or off")),
+                Some(_) => return Err(format!("--{name}={text}: use on or off")),
             };
             value = Some(on.to_owned());
         }
@@ -423,11 +359,8 @@ impl Reader<'_> {
 }
 
 /// A whole number with a suffix: K is 1024, M its square, and so on.
-pub fn number(text: &str, name: &str) -> Result<u64, String> {
+fn number(text: &str) -> Option<u64> {
     let digits = text.trim_start();
-    if digits.starts_with('-') {
-        return Err(format!("Incorrect unsigned value: '{text}' for {name}"));
-    }
     let end = digits.find(|c: char| !c.is_ascii_digit());
     let (digits, suffix) = digits.split_at(end.unwrap_or(digits.len()));
     let power = match suffix.to_ascii_uppercase().as_str() {
@@ -438,42 +371,32 @@ pub fn number(text: &str, name: &str) -> Result<u64, String> {
         "T" => 4,
         "P" => 5,
         "E" => 6,
-        _ => {
-            let first = suffix.chars().next().unwrap_or_default();
-            return Err(format!(
-                "Unknown suffix '{first}' used for variable '{name}' (value '{text}'). Legal \
-                 suffix characters are: K, M, G, T, P, E"
-            ));
-        }
+        _ => return None,
     };
     let whole = match digits {
-        "" => Some(0),
-        digits => digits.parse::<u64>().ok(),
+        "" => 0,
+        digits => digits.parse::<u64>().ok()?,
     };
-    let number = whole.and_then(|whole| whole.checked_mul(1 << (10 * power)));
-    number.ok_or_else(|| format!("Integer value out of range for uint64: '{text}' for {name}"))
+    whole.checked_mul(1 << (10 * power))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(line: &str, strict: bool) -> Result<Vec<(&'static str, String)>, SlapRefusal> {
+    fn read(line: &str) -> Result<Vec<(&'static str, String)>, String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let line = parse(&words, 0, strict)?;
+        let line = parse(&words, 0)?;
         let pair = |given: SlapGiven| (given.option.name, given.value.unwrap_or_default());
         Ok(line.given.into_iter().map(pair).collect())
     }
 
     fn one(line: &str) -> (&'static str, String) {
-        read(line, true).map_or(("", String::new()), |mut all| all.remove(0))
+        read(line).map_or(("", String::new()), |mut all| all.remove(0))
     }
 
-    fn refused(line: &str) -> (u8, String) {
-        match read(line, true) {
-            Err(refused) => (refused.code, refused.words),
-            Ok(all) => unreachable!("{all:?}"),
-        }
+    fn refused(line: &str) -> String {
+        read(line).err().unwrap_or_default()
     }
 
     #[test]
@@ -488,47 +411,34 @@ mod tests {
         assert_eq!(one("--loose-iterations=3"), pair("iterations", "3"));
         assert_eq!(one("--csv c.csv"), pair("csv", ""));
         assert_eq!(one("-psecret"), pair("password", "secret"));
-        assert_eq!(
-            read("-asc2 stray -- --foo", true).map(|all| all.len()),
-            Ok(3)
-        );
+        assert_eq!(read("-asc2 stray -- --foo").map(|all| all.len()), Ok(3));
         let words = ["-asc2", "stray", "-F", ";", "-", "--", "--foo"].map(str::to_owned);
-        let strays = parse(&words, 0, true).map(|line| line.strays);
+        let strays = parse(&words, 0).map(|line| line.strays);
         assert_eq!(strays, Ok(vec![1, 4, 6]));
     }
 
     #[test]
-    fn what_is_wrong_has_the_exit_code_of_the_clients() {
-        let case = |line: &str, code, words: &str| {
-            assert_eq!(refused(line), (code, words.to_owned()), "{line}");
-        };
-        case("--foo", 2, "unknown option '--foo'");
-        case("--foo=1", 7, "unknown variable 'foo=***'");
-        case("-z", 2, "unknown option '-z'");
-        case("--query", 5, "option '--query' requires an argument");
-        case("-c", 5, "option '-c' requires an argument");
-        case(
-            "--verbose=3",
-            4,
-            "option '--verbose' cannot take an argument",
-        );
-        case("--ver", 3, "ambiguous option '--ver' (verbose, version)");
-        case(
-            "--commit=1x",
-            9,
-            "Error while setting value '1x' to 'commit'",
-        );
-        case(
-            "--commit=-1",
-            13,
-            "Error while setting value '-1' to 'commit'",
-        );
-        assert_eq!(refused("--ssl-crl=x").0, 12);
+    fn what_is_wrong_is_named() {
+        for (line, words) in [
+            ("--foo", "unknown option '--foo'"),
+            ("--foo=1", "unknown variable 'foo=***'"),
+            ("-z", "unknown option '-z'"),
+            ("--query", "option '--query' requires an argument"),
+            ("-c", "option '-c' requires an argument"),
+            ("--verbose=3", "option '--verbose' cannot take an argument"),
+            ("--skip-query", "--query cannot be switched off"),
+            ("--ver", "ambiguous option '--ver' (verbose, version)"),
+            ("--commit=1x", "--commit=1x: use a whole number"),
+            ("--commit=-1", "--commit=-1: use a whole number"),
+            ("--ssl-crl=x", "--ssl-crl: "),
+        ] {
+            assert!(refused(line).contains(words), "{line}: {}", refused(line));
+        }
     }
 
     #[test]
     fn our_own_options_are_never_shortened() {
-        assert_eq!(refused("--dura=3s").0, 7);
+        assert!(refused("--dura=3s").starts_with("unknown variable"));
         assert_eq!(one("--duration=3s"), ("duration", "3s".to_owned()));
         // Their short forms still work, though ours begin alike.
         assert_eq!(one("--deta=3").0, "detach");
@@ -536,12 +446,12 @@ mod tests {
 
     #[test]
     fn numbers_have_suffixes() {
-        assert_eq!(number("2k", "x"), Ok(2048));
-        assert_eq!(number("", "x"), Ok(0));
-        assert_eq!(number("1G", "x"), Ok(1 << 30));
-        assert!(number("99999999999999999999", "x").is_err());
-        assert!(number("1.5", "x").is_err());
-        assert!(number("17179869184G", "x").is_err());
+        assert_eq!(number("2k"), Some(2048));
+        assert_eq!(number(""), Some(0));
+        assert_eq!(number("1G"), Some(1 << 30));
+        for text in ["99999999999999999999", "1.5", "-1", "1x", "17179869184G"] {
+            assert_eq!(number(text), None, "{text}");
+        }
     }
 
     fn left(line: &str) -> String {

@@ -1,20 +1,17 @@
 //! One iteration of the load: clients that begin together, and what came of them.
 
-use super::control;
-use super::print;
-use super::progress::SlapProgress;
 use super::settings::SlapSettings;
-use crate::cli::output::remark;
+use super::{print, print_statement};
 use contend_client::Target;
+use contend_engine;
 use contend_engine::arrival::{Dispenser, Schedule};
 use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
-use contend_engine::measured::{Ended, Measured};
-use contend_figures::outcome::{Failure, one_line};
-use contend_workloads::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
+use contend_engine::measured::{Ended, Measured, Progress};
+use contend_figures::outcome::Failure;
+use contend_workloads::client_list::{ClientList, Clients, Text};
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-/// Attempts per connection that is refused.
-const TRIES: u32 = 10;
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// The value in place of a key where no key is known.
 pub const NO_KEY: &str = "796c4422-1d94-102a-9d6d-00e0812d";
@@ -36,33 +33,22 @@ impl Iteration {
 }
 
 /// The work of all clients, with these keys.
-pub fn clients(program: &str, settings: &SlapSettings, keys: Vec<String>) -> Clients {
-    let strict = settings.strict;
-    let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
+pub fn clients(settings: &SlapSettings, keys: Vec<String>) -> Clients {
     let mode = settings.sql_mode.as_deref().map(sql_mode);
-    let init = settings.init_command.iter().cloned().chain(mode);
-    let init = init.chain(autocommit.clone().filter(|_| !strict));
+    let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
+    let init = settings.init_command.iter().cloned();
     let watches = settings.says.verbosity >= 3;
     Clients {
         statements: settings.texts.list.clone(),
         keys,
-        init: init.collect(),
-        first: autocommit.filter(|_| strict).into_iter().collect(),
+        init: init.chain(mode).chain(autocommit).collect(),
         commit_every: settings.commit_every,
-        reconnect: match settings.detach_every {
-            0 => Reconnect::Never,
-            every if strict => Reconnect::AtPlace(every),
-            every => Reconnect::After(every),
-        },
-        // One that asks nothing connects all the same.
-        connects_late: strict && !settings.texts.list.is_empty(),
-        tries: if strict { TRIES } else { 1 },
+        reconnect_every: settings.detach_every,
         prepares: settings.prepares,
         is_shared: settings.rate.is_some(),
         by_statement: settings.by_statement,
         ignores: settings.ignores.clone(),
-        watch: watches.then(|| Arc::new(tell) as _),
-        on_refusal: strict.then(|| refusal(program)),
+        watch: watches.then(|| Arc::new(print_step) as _),
     }
 }
 
@@ -72,20 +58,9 @@ pub fn sql_mode(mode: &str) -> String {
     format!("SET sql_mode = '{}'", mode.replace('\'', "''"))
 }
 
-/// mysqlslap prints the error and goes on.
-fn refusal(program: &str) -> OnRefusal {
-    let program = program.to_owned();
-    Arc::new(move |error| {
-        let (code, message) = (error.code, one_line(&error.message));
-        remark(&format!(
-            "{program}: Error when connecting to server: {code} {message}"
-        ));
-    })
-}
-
-fn tell(what: Option<&str>) {
+fn print_step(what: Option<&str>) {
     match what {
-        Some(sql) => control::statement(sql),
+        Some(sql) => print_statement(sql),
         None => print("connected!\n"),
     }
 }
@@ -97,20 +72,20 @@ pub fn on_paper(clients: &Clients, count: u32, each: u64) {
             watch(None);
         }
         if clients.commit_every > 0 {
-            control::statement(AUTOCOMMIT_OFF);
+            print_statement(AUTOCOMMIT_OFF);
         }
         let statements = clients.statements.iter().cycle();
         for (text, number) in statements.zip(1..=each) {
             match text {
-                Text::Plain(sql) => control::statement(sql),
-                Text::ByKey(sql) => control::statement(&format!("{sql} '{NO_KEY}'")),
+                Text::Plain(sql) => print_statement(sql),
+                Text::ByKey(sql) => print_statement(&format!("{sql} '{NO_KEY}'")),
             }
             if clients.commit_every > 0 && number % clients.commit_every == 0 {
-                control::statement("COMMIT");
+                print_statement("COMMIT");
             }
         }
         if clients.commit_every > 0 {
-            control::statement("COMMIT");
+            print_statement("COMMIT");
         }
     }
 }
@@ -128,7 +103,6 @@ pub fn run(
     seed: u64,
     progress: &mut SlapProgress,
 ) -> Result<Iteration, Failure> {
-    let strict = settings.strict;
     let is_timed = settings.duration_s.is_some();
     let has_rate = settings.rate.is_some();
     let limit = (has_rate && !is_timed).then(|| each.saturating_mul(count.into()));
@@ -153,7 +127,7 @@ pub fn run(
             ignore: Codes::All,
             reconnect: false,
         },
-        looks_first: !strict,
+        looks_first: true,
         ..Setup::new(Several::one(arm), count)
     };
     let job = Job {
@@ -161,7 +135,7 @@ pub fn run(
         interval_ns: INTERVAL_NS,
         ..Job::new(setup)
     };
-    let measured = contend_engine::run(job, &mut |told| progress.take(&told))?;
+    let measured = contend_engine::run(job, &mut |now| progress.take(&now))?;
     let seconds_ns = match measured.ended {
         Ended::Events => measured.ended_after_ns,
         Ended::Time | Ended::Signal => measured.measured_ns,
@@ -170,4 +144,57 @@ pub fn run(
         seconds_ns,
         measured: Some(measured),
     })
+}
+
+/// Shows the progress of an iteration on standard error, if that is a terminal.
+#[derive(Debug)]
+pub struct SlapProgress {
+    shows: bool,
+    what: String,
+    statements: u64,
+    is_shown: bool,
+}
+
+impl SlapProgress {
+    pub fn new(is_silent: bool) -> Self {
+        Self {
+            shows: !is_silent && std::io::stderr().is_terminal(),
+            what: String::new(),
+            statements: 0,
+            is_shown: false,
+        }
+    }
+
+    /// Another iteration begins.
+    pub fn begin(&mut self, what: String) {
+        self.what = what;
+        self.statements = 0;
+    }
+
+    pub fn take(&mut self, progress: &Progress<'_>) {
+        let Progress::Interval {
+            start_s,
+            duration_s,
+            tally,
+            ..
+        } = progress
+        else {
+            return;
+        };
+        self.statements += tally.events();
+        if self.shows {
+            let rate = tally.events() as f64 / duration_s.max(f64::MIN_POSITIVE);
+            let (what, statements, at_s) = (&self.what, self.statements, start_s + duration_s);
+            eprint!("\r\x1b[K{what}: {at_s:.0} s, {statements} statements, {rate:.0} per second");
+            self.is_shown = true;
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    /// Clears the line.
+    pub fn end(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            eprint!("\r\x1b[K");
+        }
+    }
 }

@@ -103,7 +103,7 @@ impl Round {
         line!(out, "Number of clients running queries: {}", self.clients);
         let each = self.each(settings);
         line!(out, "Average number of queries per client: {each}");
-        if let Some(tally) = self.tally.as_ref().filter(|_| !settings.strict) {
+        if let Some(tally) = &self.tally {
             self.more(tally, &mut out);
         }
         out.push('\n');
@@ -249,14 +249,9 @@ impl Writers {
                 return Ok(target.as_ref().map(|_| None));
             };
             let file = OpenOptions::new().append(true).create(true).open(path);
-            file.map(|file| Some(Some(file)))
-                .map_err(|error| match settings.strict {
-                    // The n at its end is mysqlslap's.
-                    true => SlapHalt::Failed(format!("Could not open {what} file: {path}n")),
-                    false => {
-                        SlapHalt::Request(format!("--{what}={path}: {}", failure::words(&error)))
-                    }
-                })
+            file.map(|file| Some(Some(file))).map_err(|error| {
+                SlapHalt::Request(format!("--{what}={path}: {}", failure::words(&error)))
+            })
         };
         Ok(Self {
             csv: open(&settings.says.csv, "csv")?,

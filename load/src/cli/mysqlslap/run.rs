@@ -1,19 +1,16 @@
 //! Every engine, every number of clients, every iteration, in mysqlslap's order.
 
-use super::control::{Control, quoted};
-use super::load::{AUTOCOMMIT_OFF, Iteration, NO_KEY};
-use super::progress::SlapProgress;
+use super::load::{self, AUTOCOMMIT_OFF, Iteration, NO_KEY, SlapProgress};
 use super::report::{Round, Writers};
 use super::settings::SlapSettings;
-use super::values::{Concurrency, EngineGiven};
-use super::{SlapHalt, print};
-use crate::cli::mysqlslap::control;
-use crate::cli::mysqlslap::load;
+use super::values::EngineGiven;
+use super::{SlapHalt, print, print_statement};
 use crate::cli::output::remark;
 use contend_client::Target;
-use contend_engine::statement::first_word;
+use contend_client::blocking::{ControlConnection, endless};
 use contend_figures::outcome::Failure;
 use contend_workloads::client_list::Text;
+use contend_workloads::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
@@ -47,9 +44,62 @@ const MAKE_NOTHING: [&str; 12] = [
 /// At most this many names of others' objects are reported.
 const TOLD_MAX: usize = 3;
 
+/// The connection on which everything but the load is run, or paper in its place.
+pub enum Control {
+    Paper,
+    Server {
+        connection: Box<ControlConnection>,
+        /// Statements are also printed.
+        shows: bool,
+    },
+}
+
+impl Control {
+    /// Runs a statement and ignores its answer.
+    fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        match self {
+            Self::Paper => {
+                print_statement(sql);
+                Ok(())
+            }
+            Self::Server { connection, shows } => {
+                if *shows {
+                    print_statement(sql);
+                }
+                connection.run(sql, &mut endless).map(drop)
+            }
+        }
+    }
+
+    /// Makes a schema that of the statements to come.
+    fn choose(&mut self, schema: &str) -> Result<(), Failure> {
+        if let Self::Server { connection, .. } = self {
+            return connection.choose(schema, &mut endless).map(drop);
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        match schema.chars().all(is_plain) {
+            true => print_statement(&format!("use {schema}")),
+            false => print_statement(&format!("use {}", quoted(schema))),
+        }
+        Ok(())
+    }
+
+    /// The first column of an answer; none on paper.
+    ///
+    /// # Errors
+    /// The server refuses the query.
+    fn column(&mut self, sql: &str) -> Result<Option<Vec<String>>, SlapHalt> {
+        let Self::Server { connection, .. } = self else {
+            return Ok(None);
+        };
+        let rows = connection.rows(sql, &mut endless);
+        let rows = rows.map_err(|failure| SlapHalt::query(sql, failure))?;
+        let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
+        Ok(Some(rows.into_iter().filter_map(first).collect()))
+    }
+}
+
 pub struct Runner<'s> {
-    /// The name it was called by.
-    pub program: &'s str,
     pub settings: &'s SlapSettings,
     pub control: Control,
     /// Absent on paper.
@@ -77,7 +127,7 @@ impl Runner<'_> {
     /// made something in it.
     pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
-        if ended.is_err() && self.made != MadeHere::Nothing && !self.settings.strict {
+        if ended.is_err() && self.made != MadeHere::Nothing {
             // A failure is reported, not waited for: a statement may still run there.
             let _ = self.control.run("SET SESSION lock_wait_timeout = 5");
             if let Err(SlapHalt::Failed(words)) = self.drop_schema() {
@@ -95,12 +145,8 @@ impl Runner<'_> {
         self.stage("Parsing engines to use.\n");
         for engine in &settings.engines {
             self.stage("Starting Concurrency Test\n");
-            let (list, endless) = match &settings.concurrency {
-                Concurrency::List(list) => (list.as_slice(), None),
-                Concurrency::Endless => (&[][..], Some(1..)),
-            };
-            for clients in list.iter().copied().chain(endless.into_iter().flatten()) {
-                self.round(engine.as_ref(), clients)?;
+            for clients in &settings.concurrency {
+                self.round(engine.as_ref(), *clients)?;
             }
             self.drop_schema()?;
         }
@@ -112,10 +158,7 @@ impl Runner<'_> {
         let settings = self.settings;
         let limit = settings.each.of(clients);
         let engine_name = engine.map(|engine| engine.name.clone());
-        let mut round = match settings.iterations {
-            0 => Round::new(engine_name, 0, 0),
-            _ => Round::new(engine_name, clients, limit),
-        };
+        let mut round = Round::new(engine_name, clients, limit);
         for number in 1..=settings.iterations {
             let engine_words = engine.map_or(String::new(), |engine| format!("{}, ", engine.name));
             self.progress.begin(format!(
@@ -128,7 +171,7 @@ impl Runner<'_> {
                 Ok(iteration) => iteration,
                 Err(halt) => {
                     // Measurements before it are not lost.
-                    if !settings.strict && number > 1 {
+                    if number > 1 {
                         self.writers.write(settings, &round)?;
                     }
                     return Err(halt);
@@ -161,24 +204,19 @@ impl Runner<'_> {
         }
         self.stage("Generating primary key list\n");
         let keys = self.keys(engine)?;
-        // mysqlslap leaves statements before and after the load uncommitted.
-        if settings.commit_every > 0 && (settings.strict || matches!(self.control, Control::Paper))
-        {
-            self.say(AUTOCOMMIT_OFF)?;
+        // mysqlslap prints it here too; statements before and after the load are committed.
+        if settings.commit_every > 0 && matches!(self.control, Control::Paper) {
+            print_statement(AUTOCOMMIT_OFF);
         }
         system("pre_system", settings.pre_system.as_deref());
         for sql in &settings.texts.pre {
             self.say(sql)?;
         }
-        let what = load::clients(self.program, settings, keys);
-        let each = match limit {
-            0 => what.statements.len() as u64,
-            limit => limit,
-        };
+        let what = load::clients(settings, keys);
         let iteration = match &self.target {
             None => {
                 let start = Instant::now();
-                load::on_paper(&what, clients, each);
+                load::on_paper(&what, clients, limit);
                 Iteration {
                     seconds_ns: start.elapsed().as_nanos() as u64,
                     measured: None,
@@ -187,7 +225,7 @@ impl Runner<'_> {
             Some(target) => {
                 let seed = settings.seed.unwrap_or_else(time).wrapping_add(number);
                 let progress = &mut self.progress;
-                load::run(settings, target, what, clients, each, seed, progress)
+                load::run(settings, target, what, clients, limit, seed, progress)
                     .map_err(SlapHalt::Load)?
             }
         };
@@ -201,21 +239,21 @@ impl Runner<'_> {
     fn create_schema(&mut self, engine: Option<&EngineGiven>) -> Result<(), SlapHalt> {
         let settings = self.settings;
         self.stage("Loading Pre-data\n");
-        let name = quoted(&settings.schema, settings.strict);
-        let create = match !settings.strict && !settings.drops {
+        let name = quoted(&settings.schema);
+        let create = match !settings.drops {
             // --no-drop leaves it for the next iteration.
             true => format!("CREATE SCHEMA IF NOT EXISTS {name}"),
             false => format!("CREATE SCHEMA {name}"),
         };
         if settings.says.verbosity >= 3 && self.target.is_some() {
-            control::statement(&create);
+            print_statement(&create);
         }
         let created = self.control.run(&create);
         created.map_err(|failure| self.not_created(failure))?;
         if settings.drops {
             self.made = MadeHere::Schema;
         }
-        let chosen = self.control.choose(&settings.schema, settings.strict);
+        let chosen = self.control.choose(&settings.schema);
         chosen.map_err(|failure| SlapHalt::query("use", failure))?;
         for (place, sql) in settings.texts.create.iter().enumerate() {
             match engine.filter(|_| place == 0) {
@@ -234,8 +272,8 @@ impl Runner<'_> {
     }
 
     fn not_created(&self, failure: Failure) -> SlapHalt {
-        let (settings, schema) = (self.settings, &self.settings.schema);
-        if failure.code == Some(SCHEMA_EXISTS) && !settings.strict {
+        let schema = &self.settings.schema;
+        if failure.code == Some(SCHEMA_EXISTS) {
             return SlapHalt::Request(format!(
                 "--create-schema={schema}: it exists already, and would be dropped with its \
                  contents. Use a different schema, keep it with --no-drop, or drop it with \
@@ -304,7 +342,7 @@ impl Runner<'_> {
                 )));
             }
         }
-        let name = quoted(&settings.schema, settings.strict);
+        let name = quoted(&settings.schema);
         self.say(&format!("DROP SCHEMA IF EXISTS {name}"))
     }
 
@@ -318,6 +356,11 @@ impl Runner<'_> {
             print(words);
         }
     }
+}
+
+/// A name in backticks.
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 fn makes_nothing(sql: &str) -> bool {

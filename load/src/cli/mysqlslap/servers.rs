@@ -1,4 +1,4 @@
-//! Which server the options name, and how to enter it.
+//! Which server the options name, and how to log in to it.
 
 use super::arguments::SlapOptions;
 use contend_client::Target;
@@ -8,6 +8,8 @@ use contend_reactor::socket::{Address, local_socket};
 use contend_wire::Credentials;
 use contend_wire::mysql;
 use contend_wire::mysql::Algorithm;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,4 +138,56 @@ fn system_user() -> String {
     let names = ["USER", "LOGNAME", "LOGIN"].iter();
     let name = names.into_iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| "UNKNOWN_USER".to_owned())
+}
+
+/// Asks for a password on the terminal, or on standard error and input where there is none.
+///
+/// # Errors
+/// No answer comes.
+pub fn prompt() -> io::Result<String> {
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
+    let mut line = String::new();
+    match terminal {
+        Ok(mut terminal) => {
+            terminal.write_all(b"Enter password: ")?;
+            let quiet = Quiet::new(&terminal);
+            BufReader::new(&terminal).read_line(&mut line)?;
+            drop(quiet);
+            terminal.write_all(b"\n")?;
+        }
+        Err(_) => {
+            io::stderr().write_all(b"Enter password: ")?;
+            io::stdin().lock().read_line(&mut line)?;
+        }
+    }
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// A terminal that does not show typed text, until this is dropped.
+struct Quiet<'t> {
+    terminal: &'t File,
+    before: Option<rustix::termios::Termios>,
+}
+
+impl<'t> Quiet<'t> {
+    fn new(terminal: &'t File) -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let before = tcgetattr(terminal).ok();
+        if let Some(before) = &before {
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHO);
+            // If the terminal refuses, the user sees the password while typing it.
+            let _ = tcsetattr(terminal, OptionalActions::Flush, &quiet);
+        }
+        Self { terminal, before }
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let now = rustix::termios::OptionalActions::Now;
+            let _ = rustix::termios::tcsetattr(self.terminal, now, before);
+        }
+    }
 }

@@ -3,16 +3,12 @@
 use super::arguments::SlapOptions;
 use super::auto::{Auto, Key, LoadType};
 use super::texts::{Texts, read};
-use super::values::{
-    Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
-};
+use super::values::{EngineGiven, columns, concurrency, engines, ignored, load_of, seconds};
 use contend_figures::IgnoredErrors;
 
 /// All settings of a run.
 #[derive(Clone, Debug)]
 pub struct SlapSettings {
-    /// Like mysqlslap, its faults included.
-    pub strict: bool,
     pub texts: Texts,
     /// The text of --auto-generate-sql-load-type.
     pub load_type: String,
@@ -24,7 +20,8 @@ pub struct SlapSettings {
     pub drops_existing: bool,
     /// None: as the server has it.
     pub engines: Vec<Option<EngineGiven>>,
-    pub concurrency: Concurrency,
+    /// Numbers of clients, run one after the other.
+    pub concurrency: Vec<u32>,
     pub iterations: u64,
     pub each: Each,
     pub commit_every: u64,
@@ -51,16 +48,16 @@ pub struct Each {
     pub own: u64,
     /// Statements of all clients together.
     pub share_of: u64,
-    /// Statements of the list, where there is no limit; 0: the list once.
+    /// Statements of the list, where there is no limit.
     pub list: u64,
 }
 
 impl Each {
-    /// Statements per client, with this number of clients; 0: the list once.
+    /// Statements per client, with this number of clients.
     pub fn of(&self, clients: u32) -> u64 {
         match self {
             Self { own: 1.., .. } => self.own,
-            Self { share_of: 1.., .. } => self.share_of / u64::from(clients.max(1)),
+            Self { share_of: 1.., .. } => self.share_of / u64::from(clients),
             _ => self.list,
         }
     }
@@ -86,7 +83,7 @@ const COLUMNS_MAX: u64 = 4096;
 impl SlapSettings {
     /// # Errors
     /// The wrong setting, as text.
-    pub fn new(options: &SlapOptions, strict: bool) -> Result<Self, String> {
+    pub fn new(options: &SlapOptions) -> Result<Self, String> {
         let is_auto = options.is_on("auto-generate-sql");
         let number = |name: &str, other| options.number(name).unwrap_or(other);
         if is_auto && (options.has("create") || options.has("query")) {
@@ -97,37 +94,34 @@ impl SlapSettings {
         }
         let own = number("auto-generate-sql-execute-number", 0);
         let share_of = number("number-of-queries", 0);
-        if own > 0 && share_of > 0 && (is_auto || !strict) {
+        if own > 0 && share_of > 0 {
             return Err(TOO_MANY.to_owned());
         }
         let load_type = options
             .text("auto-generate-sql-load-type")
             .unwrap_or("mixed");
-        let auto = is_auto
-            .then(|| auto(options, load_type, strict))
-            .transpose()?;
+        let auto = is_auto.then(|| auto(options, load_type)).transpose()?;
         let uses_keys = auto.as_ref().is_some_and(|auto| auto.key != Key::None);
-        let texts = read(options, auto.as_ref(), strict)?;
+        let texts = read(options, auto.as_ref())?;
         let creates = is_auto || options.has("create");
         let drops = creates && !options.is_on("no-drop");
         let csv = target(options, "csv");
         let only_prints = options.is_on("only-print");
         let json = target(options, "json");
         let settings = Self {
-            strict,
             load_type: load_type.to_owned(),
             uses_keys,
             schema: options.text("create-schema").unwrap_or(SCHEMA).to_owned(),
             creates,
             drops,
-            drops_existing: strict || options.is_on("drop-existing"),
-            engines: engines(options.text("engine"), strict)?,
-            concurrency: concurrency(options.text("concurrency").unwrap_or("1"), strict)?,
+            drops_existing: options.is_on("drop-existing"),
+            engines: engines(options.text("engine"))?,
+            concurrency: concurrency(options.text("concurrency").unwrap_or("1"))?,
             iterations: number("iterations", 1),
             each: Each {
                 own,
                 share_of,
-                list: texts.count,
+                list: texts.list.len() as u64,
             },
             commit_every: number("commit", 0),
             detach_every: number("detach", 0),
@@ -157,9 +151,7 @@ impl SlapSettings {
             seed: options.number("seed"),
             texts,
         };
-        if !strict {
-            settings.check()?;
-        }
+        settings.check()?;
         Ok(settings)
     }
 
@@ -178,14 +170,12 @@ impl SlapSettings {
             return Err("--rate and --detach cannot be used together".to_owned());
         }
         let share_of = self.each.share_of;
-        if let (1.., Concurrency::List(clients)) = (share_of, &self.concurrency) {
-            let too_many = |clients: &&u32| share_of < u64::from(**clients);
-            if let Some(clients) = clients.iter().find(too_many) {
-                return Err(format!(
-                    "--number-of-queries={share_of} is less than --concurrency={clients}: some \
-                     clients would have nothing to run; raise the first or lower the second"
-                ));
-            }
+        let too_many = |clients: &&u32| share_of > 0 && share_of < u64::from(**clients);
+        if let Some(clients) = self.concurrency.iter().find(too_many) {
+            return Err(format!(
+                "--number-of-queries={share_of} is less than --concurrency={clients}: some \
+                 clients would have nothing to run; raise the first or lower the second"
+            ));
         }
         Ok(())
     }
@@ -202,7 +192,7 @@ fn target(options: &SlapOptions, name: &str) -> Option<Option<String>> {
     options.has(name).then_some(path)
 }
 
-fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, String> {
+fn auto(options: &SlapOptions, load_type: &str) -> Result<Auto, String> {
     let key = match (
         options.is_on("auto-generate-sql-add-autoincrement"),
         options.is_on("auto-generate-sql-guid-primary"),
@@ -216,7 +206,7 @@ fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, St
         (false, true) => Key::Guid,
         (false, false) => Key::None,
     };
-    let load = load_of(load_type, strict)?;
+    let load = load_of(load_type)?;
     if load == LoadType::Key && key == Key::None {
         return Err("Can't perform key test without a primary key!".to_owned());
     }
@@ -230,21 +220,21 @@ fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, St
     if rows.max(statements).max(unique_rows) > ROWS_MAX {
         return Err(format!("-a makes at most {ROWS_MAX} rows and statements"));
     }
-    let (int_columns, int_indexed) = columns(options, "number-int-cols", strict)?;
-    let (char_columns, char_indexed) = columns(options, "number-char-cols", strict)?;
+    let (int_columns, int_indexed) = columns(options, "number-int-cols")?;
+    let (char_columns, char_indexed) = columns(options, "number-char-cols")?;
     let secondary_indexes = number("auto-generate-sql-secondary-indexes", 0);
     if int_columns.max(char_columns).max(secondary_indexes) > COLUMNS_MAX {
         return Err(format!(
             "-a: a table can have at most {COLUMNS_MAX} columns"
         ));
     }
-    if !strict && int_columns + char_columns == 0 {
+    if int_columns + char_columns == 0 {
         return Err("a table needs columns: raise -x or -y".to_owned());
     }
-    if !strict && rows == 0 && key != Key::None && load != LoadType::Write {
+    if rows == 0 && key != Key::None && load != LoadType::Write {
         return Err("--auto-generate-sql-write-number=0: there would be no key to read".to_owned());
     }
-    if !strict && statements == 0 {
+    if statements == 0 {
         return Err("--auto-generate-sql-unique-query-number=0: use 1 or more".to_owned());
     }
     Ok(Auto {
@@ -255,10 +245,8 @@ fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, St
         char_columns,
         char_indexed,
         load,
-        // It counts from 0 to N, and the table among the rows.
-        statements: statements + u64::from(strict),
-        rows: rows - u64::from(strict && rows > 0),
+        statements,
+        rows,
         unique_rows,
-        creates_table: !strict || rows > 0,
     })
 }

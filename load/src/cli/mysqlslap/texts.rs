@@ -2,12 +2,10 @@
 
 use super::arguments::SlapOptions;
 use super::auto::Auto;
-use super::split::{Split, as_mysqlslap, split};
+use super::split::split;
 use crate::cli::byte_order_mark::without_mark;
 use contend_client::failure;
 use contend_workloads::client_list::Text;
-use std::fs::OpenOptions;
-use std::io::Read as _;
 use std::path::Path;
 
 /// The statements to run, by phase.
@@ -16,8 +14,6 @@ pub struct Texts {
     pub create: Vec<String>,
     pub pre: Vec<String>,
     pub list: Vec<Text>,
-    /// Number of statements of the list that a client without a limit runs; 0: all of them, once.
-    pub count: u64,
     pub post: Vec<String>,
 }
 
@@ -25,95 +21,66 @@ pub struct Texts {
 ///
 /// # Errors
 /// The wrong option, and what about it is wrong.
-pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
+pub fn read(options: &SlapOptions, auto: Option<&Auto>) -> Result<Texts, String> {
     let delimiter = options.text("delimiter").unwrap_or("\n");
     if delimiter.is_empty() {
         return Err("--delimiter= is empty; set the separator of statements".to_owned());
     }
-    let of = |name: &str| -> Result<Split, String> {
+    let of = |name: &str| -> Result<Vec<String>, String> {
         let Some(given) = options.text(name) else {
-            return Ok(Split::default());
+            return Ok(Vec::new());
         };
-        let (text, where_) = text_of(name, given, strict)?;
-        match strict {
-            true => Ok(as_mysqlslap(&text, delimiter)),
-            false => split(&text, delimiter).map_err(|why| format!("{where_}, {why}")),
+        let (text, place) = text_of(name, given)?;
+        match split(&text, delimiter) {
+            Ok(split) => Ok(split.statements),
+            Err(why) => Err(format!("{place}, {why}")),
         }
     };
-    let (pre, post) = (of("pre-query")?.statements, of("post-query")?.statements);
-    let mut texts = match auto {
+    let (create, list) = match auto {
         Some(auto) => {
             let made = auto.make();
-            Texts {
-                create: made.create,
-                // mysqlslap runs them all too, and reports 0.
-                count: if strict {
-                    0
-                } else {
-                    made.statements.len() as u64
-                },
-                list: made.statements,
-                ..Texts::default()
-            }
+            (made.create, made.statements)
         }
         None => {
             let list = of("query")?;
-            if list.statements.is_empty() && list.count > 0 {
-                return Err("--query: its first statement is empty, and ends the list".to_owned());
-            }
-            if !strict && options.has("query") && list.statements.is_empty() {
+            if options.has("query") && list.is_empty() {
                 return Err("--query: it contains no statement".to_owned());
             }
-            Texts {
-                create: of("create")?.statements,
-                list: list.statements.into_iter().map(Text::Plain).collect(),
-                count: list.count,
-                ..Texts::default()
-            }
+            let list = list.into_iter().map(Text::Plain).collect();
+            (of("create")?, list)
         }
     };
-    (texts.pre, texts.post) = (pre, post);
-    Ok(texts)
+    Ok(Texts {
+        create,
+        pre: of("pre-query")?,
+        list,
+        post: of("post-query")?,
+    })
 }
 
-/// The content of the file, if there is one of this name; else the words themselves.
-fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), String> {
+/// The content of the file, if there is one of this name; else the words themselves. Also what to
+/// call it in a message.
+fn text_of(name: &str, given: &str) -> Result<(String, String), String> {
     let path = Path::new(given);
     let Ok(facts) = std::fs::metadata(path) else {
         let is_path = !given.contains(char::is_whitespace)
             && (given.contains('/') || given.ends_with(".sql"));
-        if is_path && !strict {
-            return Err(format!("--{name}={given}: the file does not exist"));
-        }
-        return Ok((given.to_owned(), format!("--{name}")));
+        return match is_path {
+            true => Err(format!("--{name}={given}: the file does not exist")),
+            false => Ok((given.to_owned(), format!("--{name}"))),
+        };
     };
-    let theirs = match name {
-        "create" => ("Create", "create"),
-        _ => ("User query supplied", "query supplied"),
-    };
+    let place = format!("--{name}={given}");
     if !facts.is_file() {
-        return Err(match strict {
-            true => format!("{} file was not a regular file", theirs.0),
-            false => format!("--{name}={given}: not a regular file"),
-        });
+        return Err(format!("{place}: not a regular file"));
     }
-    let mut bytes = Vec::new();
-    // mysqlslap also needs to write to it.
-    let file = OpenOptions::new().read(true).write(strict).open(path);
-    let got = file.and_then(|mut file| file.read_to_end(&mut bytes));
-    got.map_err(|error| match strict {
-        true => format!("Could not open {} file", theirs.1),
-        false => format!("--{name}={given}: {}", failure::words(&error)),
-    })?;
+    let bytes =
+        std::fs::read(path).map_err(|error| format!("{place}: {}", failure::words(&error)))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let before = error.as_bytes().get(..good).unwrap_or_default();
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        format!("--{name}={given}: line {line} is not UTF-8; convert the file (iconv -t UTF-8)")
+        format!("{place}: line {line} is not UTF-8; convert the file (iconv -t UTF-8)")
     })?;
-    let text = match strict {
-        true => text,
-        false => without_mark(&text).to_owned(),
-    };
-    Ok((text, format!("--{name}={given}")))
+    Ok((without_mark(&text).to_owned(), place))
 }

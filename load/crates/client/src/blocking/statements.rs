@@ -173,22 +173,6 @@ impl ControlConnection {
         self.summary(sql).map(|_| answer.rows)
     }
 
-    /// Runs a query and hands its rows over one by one.
-    ///
-    /// # Errors
-    /// The server refuses it or is gone, or an error of `take`.
-    pub fn each_row(
-        &mut self,
-        sql: &str,
-        take: TakeRow<'_>,
-        patience: Patience<'_>,
-    ) -> Result<(), Failure> {
-        let mut packets = Vec::new();
-        command::query(&mut packets, sql.as_bytes());
-        self.read(&packets, Reply::Whole, take, patience)?;
-        self.summary(sql).map(drop)
-    }
-
     /// Sends one command and hands the rows of its answer over as they come.
     fn read(
         &mut self,

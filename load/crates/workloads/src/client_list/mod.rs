@@ -5,11 +5,10 @@
 
 mod session;
 
-use contend_engine::statement::{Statement, can_be_prepared};
+use super::statement::{Statement, can_be_prepared};
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use contend_figures::IgnoredErrors;
 use contend_figures::outcome::Failure;
-use contend_wire::ServerError;
 use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,14 +29,10 @@ pub struct Clients {
     pub keys: Vec<String>,
     /// Run on every new connection.
     pub init: Vec<String>,
-    /// Run on the first connection of each client, before its first statement.
-    pub first: Vec<String>,
     /// Commit after this number of statements, and at the end; 0: never.
     pub commit_every: u64,
-    pub reconnect: Reconnect,
-    /// The first event opens the connection, in up to `tries` attempts.
-    pub connects_late: bool,
-    pub tries: u32,
+    /// Open the connection again after this number of statements, and commit before; 0: never.
+    pub reconnect_every: u64,
     pub prepares: bool,
     /// Clients share the list: a statement goes to whichever is free.
     pub is_shared: bool,
@@ -46,28 +41,10 @@ pub struct Clients {
     pub ignores: IgnoredErrors,
     /// Called for each connection and each statement.
     pub watch: Option<ToldOf>,
-    /// A client that gets no connection calls this and ends, and the others go on; absent: the run
-    /// fails.
-    pub on_refusal: Option<OnRefusal>,
 }
-
-/// Called with the reason why a client could not connect.
-pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
 
 /// Called for a step of a client: a connection (none), or a statement.
 pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
-
-/// When a client opens its connection again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reconnect {
-    #[default]
-    Never,
-    /// Before its statements number n + 1, 2 n + 1, …. Uncommitted changes are committed first.
-    After(u64),
-    /// Before those whose place in the list, from 0, is a multiple of n: the very first too.
-    /// Uncommitted changes are lost.
-    AtPlace(u64),
-}
 
 /// The clients as a workload.
 pub struct ClientList {

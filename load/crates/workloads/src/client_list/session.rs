@@ -1,15 +1,14 @@
 //! One client: connect, begin, ask, commit, reconnect, end.
 
-use super::{Clients, Reconnect, Text};
+use super::{Clients, Text};
+use crate::statement::{Parameters, Statement, can_be_prepared};
 use contend_client::request::{Class, Ending, Reply, Request};
-use contend_engine::statement::{Parameters, Statement, can_be_prepared};
 use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step};
 use contend_figures::outcome::Failure;
 use contend_random::Stream;
 use contend_wire::ServerError;
 use contend_wire::mysql::command;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientState {
@@ -41,8 +40,6 @@ pub struct Client {
     asked: u64,
     /// Those of them since the last commit.
     uncommitted: u64,
-    /// Connections that were refused one after the other.
-    tries: u32,
     /// No connection has been there yet.
     is_first: bool,
     is_open: bool,
@@ -56,7 +53,6 @@ pub struct Client {
     last: String,
 }
 
-const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 const COMMIT: &str = "COMMIT";
 
 impl Session for Client {
@@ -64,10 +60,8 @@ impl Session for Client {
         match call {
             Call::Event { cycle, .. } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
-            Call::Start if self.clients.connects_late => Step::Ready,
             Call::Start | Call::Lost(_) | Call::Woken => self.connect(),
             Call::Connected { .. } => {
-                self.tries = 0;
                 self.is_open = true;
                 if let Some(watch) = &self.clients.watch
                     && self.is_first
@@ -106,7 +100,6 @@ impl Client {
             place: 0,
             asked: 0,
             uncommitted: 0,
-            tries: 0,
             is_first: true,
             is_open: false,
             is_back: false,
@@ -128,20 +121,14 @@ impl Client {
         self.cycle = Some(cycle);
         let length = self.clients.statements.len();
         self.place = self.seat.in_list(cycle, length, self.clients.is_shared);
-        match self.is_open {
-            true => self.ask_or_leave(out),
-            false => self.connect(),
-        }
+        self.ask_or_leave(out)
     }
 
     /// Opens the connection again first, if it is time.
     #[inline]
     fn ask_or_leave(&mut self, out: &mut Vec<u8>) -> Step {
-        let leaves = match self.clients.reconnect {
-            Reconnect::Never => false,
-            Reconnect::After(every) => self.asked > 0 && self.asked.is_multiple_of(every),
-            Reconnect::AtPlace(every) => (self.place as u64).is_multiple_of(every),
-        };
+        let every = self.clients.reconnect_every;
+        let leaves = every > 0 && self.asked > 0 && self.asked.is_multiple_of(every);
         match leaves {
             true if !self.is_back => self.leave(out),
             _ => self.ask(out),
@@ -151,8 +138,7 @@ impl Client {
     #[cold]
     fn leave(&mut self, out: &mut Vec<u8>) -> Step {
         self.is_back = true;
-        let keeps = matches!(self.clients.reconnect, Reconnect::After(_));
-        if keeps && self.clients.commit_every > 0 && self.uncommitted > 0 {
+        if self.clients.commit_every > 0 && self.uncommitted > 0 {
             return self.commit(ClientState::Leaving, out);
         }
         Step::Disconnect(0)
@@ -239,20 +225,8 @@ impl Client {
 
     /// Runs the statement at `place` of those that a connection begins with, then prepares.
     fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
-        let first = match self.is_first {
-            true => self.clients.first.as_slice(),
-            false => &[],
-        };
-        let mut statements = self.clients.init.iter().chain(first);
-        match statements.nth(place).cloned() {
-            Some(sql) => {
-                if let Some(watch) = &self.clients.watch
-                    && place >= self.clients.init.len()
-                {
-                    watch(Some(&sql));
-                }
-                self.say(sql, ClientState::Beginning(place), out)
-            }
+        match self.clients.init.get(place).cloned() {
+            Some(sql) => self.say(sql, ClientState::Beginning(place), out),
             None => {
                 self.is_first = false;
                 self.distinct.iter_mut().for_each(Statement::forget);
@@ -351,20 +325,7 @@ impl Client {
     #[cold]
     fn broken(&mut self, error: &ServerError) -> Step {
         self.is_open = false;
-        if self.state != ClientState::Connecting {
-            return self.fail(error.message.clone(), Some(error));
-        }
-        self.tries += 1;
-        if self.tries < self.clients.tries {
-            return Step::Sleep(TRY_AGAIN_AFTER);
-        }
-        match &self.clients.on_refusal {
-            Some(tell) => {
-                tell(error);
-                Step::Stop
-            }
-            None => self.fail(error.message.clone(), Some(error)),
-        }
+        self.fail(error.message.clone(), Some(error))
     }
 
     fn fail(&self, message: String, error: Option<&ServerError>) -> Step {

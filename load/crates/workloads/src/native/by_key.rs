@@ -2,9 +2,8 @@
 //! and asks by key what they mean.
 
 use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
+use crate::statement::Parameters;
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
-use contend_engine::replay::Meaning;
-use contend_engine::statement::Parameters;
 use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
 use contend_figures::outcome::Failure;
 use contend_wire::Value;
@@ -18,33 +17,36 @@ const ROWS_MAX: u64 = u32::MAX as u64;
 const READS: u16 = 0;
 const WRITES: u16 = 1;
 
-/// Whether a query can be asked by key.
-pub fn is_by_key(meaning: Meaning) -> bool {
-    matches!(
-        meaning,
-        Meaning::PointSelect | Meaning::Points | Meaning::NonIndexUpdate
-    )
+/// What a query does, if it can be asked by key. Its values come in the order of its marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyAccess {
+    /// The `c` of an id.
+    PointSelect,
+    /// The whole rows whose `k` is one of the values.
+    Points,
+    /// Sets the `c` of an id, which comes second.
+    NonIndexUpdate,
 }
 
 /// The index that a query goes by, and the columns that it reads or writes.
 #[derive(Clone, Debug)]
 pub struct KeyQuery {
     class: u8,
-    meaning: Meaning,
+    access: KeyAccess,
     table: String,
     index: String,
     columns: &'static str,
 }
 
 impl KeyQuery {
-    pub fn new(class: u8, table: &str, meaning: Meaning) -> Self {
-        let (index, columns) = match meaning {
-            Meaning::Points => (secondary_key(table), "id,k,c,pad"),
+    pub fn new(class: u8, table: &str, access: KeyAccess) -> Self {
+        let (index, columns) = match access {
+            KeyAccess::Points => (secondary_key(table), "id,k,c,pad"),
             _ => ("PRIMARY".to_owned(), "c"),
         };
         Self {
             class,
-            meaning,
+            access,
             table: table.to_owned(),
             index,
             columns,
@@ -52,8 +54,8 @@ impl KeyQuery {
     }
 
     fn port(&self) -> u16 {
-        match self.meaning {
-            Meaning::NonIndexUpdate => WRITES,
+        match self.access {
+            KeyAccess::NonIndexUpdate => WRITES,
             _ => READS,
         }
     }
@@ -61,20 +63,20 @@ impl KeyQuery {
     fn put(&self, out: &mut Vec<u8>, number: u32, values: &Parameters) {
         let mut digits = [(); 2].map(|()| itoa::Buffer::new());
         let [first, other] = &mut digits;
-        match self.meaning {
-            Meaning::NonIndexUpdate => {
+        match self.access {
+            KeyAccess::NonIndexUpdate => {
                 let mut values = values.values();
                 let (text, id) = (values.next(), values.next());
                 let found = find(out, number, bytes_of(id, first));
                 put_update(put_limit(found, 1), &[bytes_of(text, other)]);
             }
-            Meaning::Points => {
+            KeyAccess::Points => {
                 let mut keys = values.values().map(|value| value.as_int().unwrap_or(0));
                 let key = first.format(keys.clone().next().unwrap_or(0)).as_bytes();
                 let found = put_limit(find(out, number, key), ROWS_MAX);
                 put_any_of(found, 0, &mut keys).end();
             }
-            _ => {
+            KeyAccess::PointSelect => {
                 let id = bytes_of(values.values().next(), first);
                 put_limit(find(out, number, id), 1).end();
             }

@@ -5,11 +5,11 @@ mod by_key;
 mod route;
 mod session;
 
+use super::statement::Parameters;
 use super::tables::Tables;
-use by_key::{KeyQuery, KeySession, is_by_key};
+pub use by_key::KeyAccess;
+use by_key::{KeyQuery, KeySession};
 use contend_client::request::Tongue;
-use contend_engine::replay::{Meaning, Question, Replay};
-use contend_engine::statement::Parameters;
 use contend_engine::workload::{
     Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Workload,
 };
@@ -54,19 +54,9 @@ pub trait Kind: Send + Sync + 'static {
         false
     }
 
-    /// True if the queries of an event do not depend on the answers to earlier ones.
-    fn is_deaf(&self) -> bool {
-        true
-    }
-
-    /// The tables that its queries touch; none if only the server knows.
-    fn tables(&self) -> &[String] {
-        &[]
-    }
-
-    /// The meaning of the query at this place, and the place of its table in [`Self::tables`].
-    fn meaning(&self, _query: usize) -> (usize, Meaning) {
-        (0, Meaning::Unknown)
+    /// How HandlerSocket asks the query at this place, and the name of its table; none if it cannot.
+    fn by_key(&self, _query: usize) -> Option<(&str, KeyAccess)> {
+        None
     }
 
     /// Progress, if its events are the ranges of closed work.
@@ -493,10 +483,6 @@ impl<K: Kind> Workload for Native<K> {
         self.queries.iter().any(AskedRequest::offers_file)
     }
 
-    fn replay(&self) -> Option<&dyn Replay> {
-        self.kind.is_deaf().then_some(self as &dyn Replay)
-    }
-
     fn scanned(&self) -> Option<Scanned> {
         self.kind.scanned()
     }
@@ -523,62 +509,10 @@ fn by_key(kind: &impl Kind) -> Option<Arc<[KeyQuery]>> {
     let queries = kind.queries().into_iter().enumerate();
     queries
         .map(|(place, query)| {
-            let (table, meaning) = kind.meaning(place);
-            let table = kind.tables().get(table)?;
-            is_by_key(meaning).then(|| KeyQuery::new(query.class, table, meaning))
+            let (table, access) = kind.by_key(place)?;
+            Some(KeyQuery::new(query.class, table, access))
         })
         .collect()
-}
-
-impl<K: Kind> Replay for Native<K> {
-    fn tables(&self) -> &[String] {
-        self.kind.tables()
-    }
-
-    fn questions(&self, seed: u64, cycle: u64) -> Vec<Question> {
-        let mut questions = Vec::new();
-        walk(&*self.kind, seed, cycle, |query, values| {
-            let (table, meaning) = self.kind.meaning(query);
-            questions.push(Question {
-                meaning,
-                table,
-                values,
-            });
-        });
-        questions
-    }
-}
-
-/// Goes through an event that does not read its answers, as the only session of a run would. Calls
-/// `take` with the place of each query, and with its values.
-pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
-    let mut own = K::Own::of(SeatPlace {
-        index: 0,
-        count: 1,
-        worker: 0,
-        seed,
-    });
-    let mut event = OpenEvent::new(seed, cycle);
-    let mut heard = WhyAsked::Begin;
-    loop {
-        let mut values = Parameters::default();
-        let on = GoingOn {
-            heard,
-            event: &mut event,
-            own: &mut own,
-            values: &mut values,
-        };
-        match kind.next(on) {
-            NextStep::Ask(ask) => {
-                take(ask.query, values);
-                if ask.ends.is_some() {
-                    return;
-                }
-            }
-            NextStep::End(_) | NextStep::Broken(_) => return,
-        }
-        heard = WhyAsked::Unheard;
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::{
     Carries, EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way,
     WhyAsked,
 };
+use crate::statement::{Parameters, Statement, only_touches_rows};
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
-use contend_engine::statement::{Parameters, Statement, only_touches_rows};
 use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
 use contend_figures::outcome::Failure;
 use contend_plan::Protocol;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::over_tables::OverTables;
 use crate::point_select;
+use crate::statement::Statement;
 use contend_client::request::{Class, Ending, Reply, Request};
-use contend_engine::statement::Statement;
 use contend_engine::workload::{Call, Step, Verdict};
 use contend_wire::{Prepared, ServerError};
 
@@ -33,6 +33,38 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
         });
     }
     texts
+}
+
+/// Goes through an event that does not read its answers, as the only session of a run would. Calls
+/// `take` with the place of each query, and with its values.
+pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
+    let mut own = K::Own::of(SeatPlace {
+        index: 0,
+        count: 1,
+        worker: 0,
+        seed,
+    });
+    let mut event = OpenEvent::new(seed, cycle);
+    let mut heard = WhyAsked::Begin;
+    loop {
+        let mut values = Parameters::default();
+        let on = GoingOn {
+            heard,
+            event: &mut event,
+            own: &mut own,
+            values: &mut values,
+        };
+        match kind.next(on) {
+            NextStep::Ask(ask) => {
+                take(ask.query, values);
+                if ask.ends.is_some() {
+                    return;
+                }
+            }
+            NextStep::End(_) | NextStep::Broken(_) => return,
+        }
+        heard = WhyAsked::Unheard;
+    }
 }
 
 fn session(protocol: Protocol) -> NativeSession<PointSelect> {
@@ -208,10 +240,6 @@ impl Kind for Curious {
     }
 
     fn is_single_query(&self) -> bool {
-        false
-    }
-
-    fn is_deaf(&self) -> bool {
         false
     }
 

@@ -7,8 +7,8 @@ pub use parse::{Comment, SqlError, comment};
 
 use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way};
 use super::told::{Told, native};
+use crate::statement::{can_be_prepared, first_word};
 use crate::told;
-use contend_engine::statement::{can_be_prepared, first_word};
 use contend_engine::workload::{EventKind, Workload};
 use parse::{EventText, StatementText};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! The meaning of a placeholder, and the draws of its values.
 
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_random::{Distribution, ZIPFIAN_EXP_MAX};
 use contend_random::{Sampler, Shape, Stream};
 
@@ -146,7 +146,7 @@ fn number(argument: &Argument) -> Option<f64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_engine::statement::Statement;
+    use crate::statement::Statement;
     use proptest::prelude::*;
 
     fn drawn(kind: &str, arguments: Vec<Argument>, cycle: u64) -> String {

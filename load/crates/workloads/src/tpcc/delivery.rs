@@ -5,7 +5,7 @@ use super::deck::Card;
 use super::facts::DISTRICTS;
 use super::keys::Ask;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use contend_engine::statement::{Parameters, cents_of};
+use crate::statement::{Parameters, cents_of};
 use contend_random::Stream;
 
 const CARRIERS: u64 = 10;

@@ -129,10 +129,6 @@ impl Kind for Tpcc {
         true
     }
 
-    fn is_deaf(&self) -> bool {
-        false
-    }
-
     fn other_keys(&self, _event: &OpenEvent, terminal: &Terminal, tell: &mut dyn FnMut(u64)) {
         match &terminal.work {
             Work::NewOrder(work) => work.suppliers().for_each(tell),

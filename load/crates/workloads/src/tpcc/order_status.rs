@@ -5,7 +5,7 @@ use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::Ask;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_random::Stream;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

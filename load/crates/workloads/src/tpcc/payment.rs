@@ -5,7 +5,7 @@ use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, NONE_OF_NAME, Who, middle};
 use super::keys::{Ask, Keys};
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use contend_engine::statement::{Parameters, put_cents};
+use crate::statement::{Parameters, put_cents};
 use contend_random::Stream;
 use contend_wire::Value;
 

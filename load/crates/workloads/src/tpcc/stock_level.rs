@@ -4,7 +4,7 @@ use super::book::{Book, Wording};
 use super::deck::Card;
 use super::keys::Ask;
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use contend_engine::statement::Parameters;
+use crate::statement::Parameters;
 use contend_random::Stream;
 
 const ORDERS: u64 = 20;

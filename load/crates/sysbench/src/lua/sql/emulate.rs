@@ -4,8 +4,8 @@
 //! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks inside
 //! quotes too. Here strings are escaped and quotes are respected.
 
-use contend_engine::statement::put_literal;
 use contend_wire::Value;
+use contend_workloads::statement::put_literal;
 
 /// A statement cut at its placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]

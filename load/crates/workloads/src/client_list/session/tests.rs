@@ -98,7 +98,7 @@ fn what_is_open_is_committed_before_the_connection_is_closed() {
     let clients = Clients {
         init: vec!["off".to_owned()],
         commit_every: 5,
-        reconnect: Reconnect::After(2),
+        reconnect_every: 2,
         ..list(&["a", "b", "c"])
     };
     let all = done(clients, 3);
@@ -106,22 +106,6 @@ fn what_is_open_is_committed_before_the_connection_is_closed() {
         "connect", "off", "a", "b", "COMMIT", "quit", "connect", "off", "c", "COMMIT",
     ];
     assert_eq!(all, back);
-}
-
-#[test]
-fn mysqlslap_reconnects_by_the_place_in_the_list() {
-    let clients = Clients {
-        first: vec!["off".to_owned()],
-        reconnect: Reconnect::AtPlace(2),
-        connects_late: true,
-        ..list(&["a", "b", "c"])
-    };
-    let all = done(clients, 4);
-    let first = [
-        "connect", "off", "quit", "connect", "a", "b", "quit", "connect", "c",
-    ];
-    assert_eq!(all[..9], first);
-    assert_eq!(all[9..], ["quit", "connect", "a"]);
 }
 
 #[test]

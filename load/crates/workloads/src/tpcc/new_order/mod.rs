@@ -12,7 +12,7 @@ use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
 use crate::native::{EventEnd, NextStep, Said, WhyAsked};
-use contend_engine::statement::{Parameters, cents_of};
+use crate::statement::{Parameters, cents_of};
 use contend_random::Stream;
 use contend_random::nurand::A_OL_I_ID;
 use line::{Line, Stock};
