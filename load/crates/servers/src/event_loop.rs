@@ -5,7 +5,6 @@ use contend_figures::Latency;
 
 use contend_figures::outcome::Failure;
 
-use contend_reactor;
 use contend_reactor::clock;
 
 use contend_reactor::clock::now_ns;

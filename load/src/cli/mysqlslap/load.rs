@@ -3,7 +3,6 @@
 use super::settings::SlapSettings;
 use super::{print, print_statement};
 use contend_client::Target;
-use contend_engine;
 use contend_engine::arrival::{Dispenser, Schedule};
 use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use contend_engine::measured::{Ended, Measured, Progress};
