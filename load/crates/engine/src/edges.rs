@@ -89,6 +89,12 @@ pub struct Edges {
     pub next_ns: u64,
 }
 
+impl Default for Edges {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Edges {
     pub fn new() -> Self {
         Self {
