@@ -3,7 +3,7 @@
 //! Together with the null server's service times, this fixes when each event of a run should begin
 //! and end. Reports of a run can be checked against it.
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use super::{plan_file, service_time};
 use crate::arrival::{Arrivals, Curve};
 use crate::plan::{Arrival, Plan};
@@ -26,7 +26,7 @@ pub struct Arguments {
     service: service_time::ServiceArguments,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schedule = schedule_of(&plan_file::read(&arguments.plan)?, arguments)?;
     output::stream(|out| schedule.print(&mut BufWriter::new(out)))?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use crate::reactor::signals::Signals;
 use crate::reactor::socket::Address;
 use crate::reactor::threads;
@@ -47,7 +47,7 @@ enum Listen {
     Port(u16),
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (socket, port) = match &arguments.listen {
         Listen::Socket(path) => (Some(path.clone()), None),
         Listen::Port(port) => (None, Some(*port)),

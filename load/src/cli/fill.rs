@@ -1,21 +1,21 @@
 //! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
 
 mod board;
-mod way_in;
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use crate::fill::mark;
 use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
 use crate::fill::schema::{Dataset, Wish};
 use crate::fill::{KeyColumn, StorageEngine};
 use crate::load_data::{Filled, Trouble, fill_dataset, make_database};
 use crate::outcome::{Failure, FillDone, FillOutcome, FilledTable};
-use crate::plan::{Distribution, Server};
+use crate::plan::{Distribution, Server, Tls, TlsMode};
 use crate::reactor::clock::seconds_ns;
 use crate::reactor::signals::Signals;
 use crate::reactor::socket::Address;
 use crate::talk::Target;
 use crate::talk::target::{address_of, password_of};
+use crate::talk::tls::{consent_of, tls_of};
 use crate::wire::Credentials;
 use crate::wire::mysql::Options;
 use board::Board;
@@ -29,7 +29,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use way_in::WayIn;
 
 /// Make the tables of a schema and fill them with rows of a seed. An existing table is never
 /// changed, unless its comment says that contend-load left it half filled. For a schema of several
@@ -87,20 +86,17 @@ pub struct Arguments {
     /// Default: the comment of --table-options.
     #[arg(long, value_name = "WORD", value_parser = mark::key)]
     mark: Option<String>,
-    /// What to do if a table exists: refuse is the only choice.
-    #[arg(long, value_enum, default_value_t = IfExists::Refuse)]
-    if_exists: IfExists,
     /// A folder of this host that the server can read. Rows then go through a named pipe in it,
     /// which is faster for MyISAM. Default: rows go over the connection.
     #[arg(long, value_name = "FOLDER")]
     pipe_dir: Option<PathBuf>,
     /// Progress on a terminal (auto), as JSON lines, or none.
-    #[arg(long, value_enum, default_value_t = FillOutcomes::Auto)]
-    progress: FillOutcomes,
+    #[arg(long, value_enum, default_value_t = ShowProgress::Auto)]
+    progress: ShowProgress,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
     #[command(flatten)]
-    way_in: WayIn,
+    security: SecurityArguments,
 }
 
 fn schema_names() -> PossibleValuesParser {
@@ -124,19 +120,14 @@ enum FillKey {
     Random,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum IfExists {
-    Refuse,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FillOutcomes {
+enum ShowProgress {
     Auto,
     Json,
     None,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let target = target_of(arguments)?;
     Ok(work(arguments, &target, &dataset_of(arguments)?)?)
 }
@@ -167,7 +158,9 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
             user: arguments.user.clone(),
             password: password_of(&server)?,
         },
-        options: arguments.way_in.over(options, arguments.host.as_deref())?,
+        options: arguments
+            .security
+            .over(options, arguments.host.as_deref())?,
         address,
         connect_timeout: Duration::from_nanos(seconds_ns(timeout)),
     })
@@ -184,7 +177,6 @@ fn database_of(arguments: &Arguments) -> Result<String, String> {
 }
 
 fn dataset_of(arguments: &Arguments) -> Result<Dataset, String> {
-    let IfExists::Refuse = arguments.if_exists;
     let mut keys = Map::new();
     for (key, value) in &arguments.with {
         if keys.insert(key.clone(), value.clone()).is_some() {
@@ -219,9 +211,9 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);
     let show = match arguments.progress {
-        FillOutcomes::Json => board::Show::Json,
-        FillOutcomes::Auto if io::stderr().is_terminal() => board::Show::Terminal,
-        FillOutcomes::Auto | FillOutcomes::None => board::Show::Nothing,
+        ShowProgress::Json => board::Show::Json,
+        ShowProgress::Auto if io::stderr().is_terminal() => board::Show::Terminal,
+        ShowProgress::Auto | ShowProgress::None => board::Show::Nothing,
     };
     let board = Board::new(dataset, show);
     let tell = |place, progress| board.tell(place, progress);
@@ -300,6 +292,81 @@ fn done(filled: &[Filled], board: &Board) -> FillDone {
     }
 }
 
+/// Encryption of the connection, and when the password may be sent. The names are those of the servers' own clients.
+#[derive(Debug, clap::Args)]
+pub struct SecurityArguments {
+    /// Encryption mode, and what to verify.
+    #[arg(long, value_enum, ignore_case = true, default_value_t = TlsMode::Preferred)]
+    ssl_mode: TlsMode,
+    /// PEM file of the authority that signs the server's certificate.
+    #[arg(long, value_name = "FILE")]
+    ssl_ca: Option<PathBuf>,
+    /// PEM file with the client's certificate.
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    ssl_cert: Option<PathBuf>,
+    /// PEM file with its key.
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    ssl_key: Option<PathBuf>,
+    /// Send the password as plain text if the server asks for it, even if the server is not
+    /// verified.
+    #[arg(long)]
+    enable_cleartext_plugin: bool,
+    /// Accept the RSA key that the server sends, without verifying it.
+    #[arg(long)]
+    get_server_public_key: bool,
+    /// PEM file with the server's RSA key.
+    #[arg(long, value_name = "FILE")]
+    server_public_key_path: Option<PathBuf>,
+}
+
+impl ValueEnum for TlsMode {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Disabled,
+            Self::Preferred,
+            Self::Required,
+            Self::VerifyCa,
+            Self::VerifyIdentity,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Disabled => "disabled",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+            Self::VerifyCa => "verify_ca",
+            Self::VerifyIdentity => "verify_identity",
+        }))
+    }
+}
+
+impl SecurityArguments {
+    /// The options of a session on that host with these.
+    ///
+    /// # Errors
+    /// A file cannot be used, with the reason as text.
+    pub fn over(&self, options: Options, host: Option<&str>) -> Result<Options, String> {
+        let tls = Tls {
+            mode: self.ssl_mode,
+            ca: self.ssl_ca.clone(),
+            certificate: self.ssl_cert.clone(),
+            key: self.ssl_key.clone(),
+        };
+        let tls = tls_of(&tls, host.unwrap_or("localhost"));
+        let consent = consent_of(
+            self.enable_cleartext_plugin,
+            self.get_server_public_key,
+            self.server_public_key_path.as_deref(),
+        );
+        Ok(Options {
+            tls: tls.map_err(|why| why.to_string())?,
+            consent: consent.map_err(|why| why.to_string())?,
+            ..options
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -322,7 +389,6 @@ mod tests {
         assert!(parse("--socket /s --rows 10").is_ok());
         assert!(parse("--rows 10").is_err());
         assert!(dataset_of(&parse("--socket /s").unwrap()).is_err());
-        assert!(parse("--socket /s --rows 10 --if-exists drop").is_err());
     }
 
     #[test]

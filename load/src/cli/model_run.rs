@@ -1,6 +1,6 @@
 //! `contend-load model-run`: the model server in virtual time.
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use crate::outcome::Percentiles;
 use crate::plan::Distribution;
 use crate::reactor::clock;
@@ -107,7 +107,7 @@ struct VirtualCosts {
     demands: Demands,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let run = run_of(arguments)?;
     let mut response = Latency::new();
     let begun_ns = clock::thread_cpu_ns();

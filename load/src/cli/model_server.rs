@@ -1,6 +1,6 @@
 //! `contend-load model-server`: a server with known true effects.
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use crate::reactor::signals::Signals;
 use crate::serve::model::Knobs;
 use crate::serve::model::variables::ServerVariables;
@@ -57,7 +57,7 @@ const ROWS_MAX: i64 = 1_000_000_000;
 
 const TRUTH: &str = include_str!("model_server/truth.txt");
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);

@@ -1,6 +1,6 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
-use super::output::{self, Undone};
+use super::output::{self, CommandError};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::serve::model::Knobs;
@@ -28,7 +28,7 @@ enum SchemaDocument {
     Model,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schema = match arguments.document {
         SchemaDocument::Plan => plan(),
         SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),

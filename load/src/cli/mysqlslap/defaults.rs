@@ -1,7 +1,7 @@
 //! Which option files and groups are read, and the words in them.
 
 use super::option_file::{self, OptionLine, WrongOptionFile};
-use crate::cli::byte_order_mark::without_mark;
+use crate::cli::without_mark;
 use crate::talk::failure;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

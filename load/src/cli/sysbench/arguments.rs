@@ -1,8 +1,8 @@
 //! Takes a command line apart: options, the test, the command.
 
 use super::table::{self, Whose};
-use crate::cli::byte_order_mark::without_mark;
 use crate::cli::secrets;
+use crate::cli::without_mark;
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
 use crate::talk::failure;

@@ -1,8 +1,7 @@
 //! Hints for a user whose command line failed.
 
 use super::table;
-use crate::cli::nearest::nearest_of;
-use crate::cli::stray::{with_minus_signs, without_dashes};
+use crate::cli::suggestions::{nearest_of, with_minus_signs, without_dashes};
 use crate::lua::chunks;
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::run::{Compat, LoadedScript};

@@ -6,8 +6,8 @@ use super::settings::{self, OsThreads};
 use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
 use crate::arrival::Share;
-use crate::cli::nearest::nearest_of;
 use crate::cli::output::arm_last_words;
+use crate::cli::suggestions::nearest_of;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::loaded::{Loaded, Search};
@@ -119,7 +119,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Usage(words) | super::Halt::Fatal(words) => {
                 format!("workload.options: {words}")
             }
-            super::Halt::Said | super::Halt::Hinted(..) => format!("workload.script: {said}"),
+            super::Halt::Reported | super::Halt::Hinted(..) => format!("workload.script: {said}"),
         }
     })?;
     thread::show_options(&main, &run).map_err(in_script)?;
