@@ -3,9 +3,8 @@
 //! Together with the null server's service times, this fixes when each event of a run should begin
 //! and end. Reports of a run can be checked against it.
 
-use super::output::Undone;
+use super::output::{self, CommandError};
 use super::{plan_file, service_time};
-use crate::cli::output;
 use contend_engine::arrival::{Arrivals, Curve};
 use contend_plan::{Arrival, Plan};
 use contend_reactor::clock::seconds_ns;
@@ -27,7 +26,7 @@ pub struct Arguments {
     service: service_time::ServiceArguments,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schedule = schedule_of(&plan_file::read(&arguments.plan)?, arguments)?;
     output::stream(|out| schedule.print(&mut BufWriter::new(out)))?;
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,6 @@
 //! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use crate::cpus::calls::{Calls, calls};
 use crate::cpus::chain::latency_ns;
 use crate::cpus::matrix::{NodeMatrix, matrix, measured};
@@ -71,7 +70,7 @@ enum CpusAnswer {
     MemoryNodes(NodeMatrix),
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let answer = if arguments.calls {
         kernel()
     } else if arguments.nodes {

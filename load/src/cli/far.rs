@@ -1,7 +1,6 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use contend_reactor::signals::Signals;
 use contend_reactor::socket::Address;
 use contend_reactor::threads;
@@ -48,7 +47,7 @@ enum Listen {
     Port(u16),
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (socket, port) = match &arguments.listen {
         Listen::Socket(path) => (Some(path.clone()), None),
         Listen::Port(port) => (None, Some(*port)),

@@ -1,15 +1,14 @@
 //! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
 
 mod board;
-mod way_in;
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use board::Board;
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use contend_client::Target;
 use contend_client::target::{address_of, password_of};
+use contend_client::tls::{consent_of, tls_of};
 use contend_data::filling::{Filled, Trouble, fill_dataset, make_database};
 use contend_data::mark;
 use contend_data::registry;
@@ -17,13 +16,14 @@ use contend_data::registry::{DatasetEntry, SCHEMAS};
 use contend_data::schema::{Dataset, Wish};
 use contend_data::{KeyColumn, StorageEngine};
 use contend_figures::outcome::{Failure, FillDone, FillOutcome, FilledTable};
-use contend_plan::Server;
+use contend_plan::{Server, Tls, TlsMode};
 use contend_random::Distribution;
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::socket::Address;
 use contend_wire::Credentials;
 use contend_wire::mysql::Options;
+
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use way_in::WayIn;
 
 /// Make the tables of a schema and fill them with rows of a seed. An existing table is never
 /// changed, unless its comment says that contend-load left it half filled. For a schema of several
@@ -90,20 +89,17 @@ pub struct Arguments {
     /// Default: the comment of --table-options.
     #[arg(long, value_name = "WORD", value_parser = mark::key)]
     mark: Option<String>,
-    /// What to do if a table exists: refuse is the only choice.
-    #[arg(long, value_enum, default_value_t = IfExists::Refuse)]
-    if_exists: IfExists,
     /// A folder of this host that the server can read. Rows then go through a named pipe in it,
     /// which is faster for MyISAM. Default: rows go over the connection.
     #[arg(long, value_name = "FOLDER")]
     pipe_dir: Option<PathBuf>,
     /// Progress on a terminal (auto), as JSON lines, or none.
-    #[arg(long, value_enum, default_value_t = FillOutcomes::Auto)]
-    progress: FillOutcomes,
+    #[arg(long, value_enum, default_value_t = ShowProgress::Auto)]
+    progress: ShowProgress,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
     #[command(flatten)]
-    way_in: WayIn,
+    security: SecurityArguments,
 }
 
 fn schema_names() -> PossibleValuesParser {
@@ -127,19 +123,14 @@ enum FillKey {
     Random,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum IfExists {
-    Refuse,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FillOutcomes {
+enum ShowProgress {
     Auto,
     Json,
     None,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let target = target_of(arguments)?;
     Ok(work(arguments, &target, &dataset_of(arguments)?)?)
 }
@@ -170,7 +161,9 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
             user: arguments.user.clone(),
             password: password_of(&server)?,
         },
-        options: arguments.way_in.over(options, arguments.host.as_deref())?,
+        options: arguments
+            .security
+            .over(options, arguments.host.as_deref())?,
         address,
         connect_timeout: Duration::from_nanos(seconds_ns(timeout)),
     })
@@ -187,7 +180,6 @@ fn database_of(arguments: &Arguments) -> Result<String, String> {
 }
 
 fn dataset_of(arguments: &Arguments) -> Result<Dataset, String> {
-    let IfExists::Refuse = arguments.if_exists;
     let mut keys = Map::new();
     for (key, value) in &arguments.with {
         if keys.insert(key.clone(), value.clone()).is_some() {
@@ -222,9 +214,9 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);
     let show = match arguments.progress {
-        FillOutcomes::Json => board::Show::Json,
-        FillOutcomes::Auto if io::stderr().is_terminal() => board::Show::Terminal,
-        FillOutcomes::Auto | FillOutcomes::None => board::Show::Nothing,
+        ShowProgress::Json => board::Show::Json,
+        ShowProgress::Auto if io::stderr().is_terminal() => board::Show::Terminal,
+        ShowProgress::Auto | ShowProgress::None => board::Show::Nothing,
     };
     let board = Board::new(dataset, show);
     let tell = |place, progress| board.tell(place, progress);
@@ -303,6 +295,81 @@ fn done(filled: &[Filled], board: &Board) -> FillDone {
     }
 }
 
+/// Encryption of the connection, and when the password may be sent. The names are those of the
+/// servers' own clients.
+#[derive(Debug, clap::Args)]
+pub struct SecurityArguments {
+    /// Encryption mode, and what to verify.
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(TLS_MODES.map(|mode| mode.0)).map(tls_mode_of),
+        ignore_case = true,
+        default_value = "preferred"
+    )]
+    ssl_mode: TlsMode,
+    /// PEM file of the authority that signs the server's certificate.
+    #[arg(long, value_name = "FILE")]
+    ssl_ca: Option<PathBuf>,
+    /// PEM file with the client's certificate.
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    ssl_cert: Option<PathBuf>,
+    /// PEM file with its key.
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    ssl_key: Option<PathBuf>,
+    /// Send the password as plain text if the server asks for it, even if the server is not
+    /// verified.
+    #[arg(long)]
+    enable_cleartext_plugin: bool,
+    /// Accept the RSA key that the server sends, without verifying it.
+    #[arg(long)]
+    get_server_public_key: bool,
+    /// PEM file with the server's RSA key.
+    #[arg(long, value_name = "FILE")]
+    server_public_key_path: Option<PathBuf>,
+}
+
+/// The modes, by the names of the servers' own clients.
+const TLS_MODES: [(&str, TlsMode); 5] = [
+    ("disabled", TlsMode::Disabled),
+    ("preferred", TlsMode::Preferred),
+    ("required", TlsMode::Required),
+    ("verify_ca", TlsMode::VerifyCa),
+    ("verify_identity", TlsMode::VerifyIdentity),
+];
+
+fn tls_mode_of(name: String) -> TlsMode {
+    let found = TLS_MODES
+        .iter()
+        .find(|mode| mode.0.eq_ignore_ascii_case(&name));
+    found.map_or(TlsMode::Preferred, |mode| mode.1)
+}
+
+impl SecurityArguments {
+    /// The options of a session on that host with these.
+    ///
+    /// # Errors
+    /// A file cannot be used, with the reason as text.
+    pub fn over(&self, options: Options, host: Option<&str>) -> Result<Options, String> {
+        let tls = Tls {
+            mode: self.ssl_mode,
+            ca: self.ssl_ca.clone(),
+            certificate: self.ssl_cert.clone(),
+            key: self.ssl_key.clone(),
+        };
+        let tls = tls_of(&tls, host.unwrap_or("localhost"));
+        let consent = consent_of(
+            self.enable_cleartext_plugin,
+            self.get_server_public_key,
+            self.server_public_key_path.as_deref(),
+        );
+        Ok(Options {
+            tls: tls.map_err(|why| why.to_string())?,
+            consent: consent.map_err(|why| why.to_string())?,
+            ..options
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -325,7 +392,6 @@ mod tests {
         assert!(parse("--socket /s --rows 10").is_ok());
         assert!(parse("--rows 10").is_err());
         assert!(dataset_of(&parse("--socket /s").unwrap()).is_err());
-        assert!(parse("--socket /s --rows 10 --if-exists drop").is_err());
     }
 
     #[test]

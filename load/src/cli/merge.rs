@@ -1,9 +1,9 @@
 //! `contend-load merge`: the outcome of a run of several hosts, from the lines of its parts.
 
-use super::output::Undone;
+use super::outcome_lines::{OutcomeWriter, host_figures};
+use super::output::CommandError;
 use super::part::job_of_share;
 use super::plan_file;
-use super::tell::{OutcomeWriter, host_figures};
 use contend_engine::arrival::Share;
 use contend_engine::measured::{Measured, Progress};
 use contend_engine::merge::{HostParts, PartInterval};
@@ -64,7 +64,7 @@ impl HostTold {
     }
 }
 
-pub fn main(_: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(_: &Arguments) -> Result<ExitCode, CommandError> {
     let mut lines = io::stdin().lock().lines();
     let head = lines.next().transpose()?.unwrap_or_default();
     let head: Head = serde_json::from_str(&head).map_err(|error| error.to_string())?;
@@ -199,7 +199,7 @@ impl Merge {
         }
     }
 
-    fn end(mut self) -> Result<ExitCode, Undone> {
+    fn end(mut self) -> Result<ExitCode, CommandError> {
         let outcome = match self.failure() {
             Some(failure) => Outcome::Error(failure),
             None => self.sum(),
@@ -270,7 +270,7 @@ impl Merge {
 }
 
 fn tell_interval(writer: &mut OutcomeWriter, index: u32, sum: &PartInterval) {
-    writer.tell(Progress::Interval {
+    writer.take(Progress::Interval {
         index,
         start_s: sum.start_s,
         duration_s: sum.duration_s,

@@ -1,23 +1,19 @@
 //! Command lines: parse, call one function, print, exit.
 //!
 //! Exit codes: 0 done, 1 the work failed, 2 the request was wrong. Results go to standard output,
-//! messages to standard error. A subcommand is one file and one line in [`CliCommand`].
+//! messages to standard error. Each subcommand is one line in [`CliCommand`].
 
 mod arrivals;
-mod asks;
-mod byte_order_mark;
-mod clock;
 mod cpus;
-mod engine;
 mod far;
 mod fill;
 mod merge;
 mod model_run;
 mod model_server;
 pub mod mysqlslap;
-mod nearest;
 mod new_file;
 mod null_server;
+mod outcome_lines;
 mod output;
 mod part;
 pub mod plan_file;
@@ -26,13 +22,11 @@ mod schema;
 mod script;
 mod secrets;
 mod service_time;
-mod stray;
+mod suggestions;
 mod sysbench;
-mod tell;
 
 use clap::{Parser, Subcommand};
-use contend_reactor::parent;
-use output::Undone;
+use output::CommandError;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -50,9 +44,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Arrivals(arrivals::Arguments),
-    Clock(clock::Arguments),
+    Clock(part::ClockArguments),
     Cpus(cpus::Arguments),
-    Engine(engine::Arguments),
+    Engine(run::EngineArguments),
     Far(far::Arguments),
     Fill(Box<fill::Arguments>),
     Merge(merge::Arguments),
@@ -97,15 +91,15 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     if let Some(pid) = arguments.die_with
-        && let Err(error) = parent::die_with(pid)
+        && let Err(error) = contend_reactor::parent::die_with(pid)
     {
-        return Undone::Wrong(format!("--die-with: {error}")).say();
+        return CommandError::Wrong(format!("--die-with: {error}")).print();
     }
     let done = match arguments.command {
         CliCommand::Arrivals(arguments) => arrivals::main(&arguments),
-        CliCommand::Clock(arguments) => clock::main(&arguments),
+        CliCommand::Clock(arguments) => part::main_of_clock(&arguments),
         CliCommand::Cpus(arguments) => cpus::main(&arguments),
-        CliCommand::Engine(arguments) => engine::main(&arguments),
+        CliCommand::Engine(arguments) => run::main_of_engine(&arguments),
         CliCommand::Far(arguments) => far::main(&arguments),
         CliCommand::Fill(arguments) => fill::main(&arguments),
         CliCommand::Merge(arguments) => merge::main(&arguments),
@@ -121,7 +115,7 @@ pub fn main() -> ExitCode {
         CliCommand::Script(arguments) => script::main(&arguments),
         CliCommand::Sysbench { arguments } => return sysbench::main(&words(arguments)),
     };
-    done.unwrap_or_else(|undone| undone.say())
+    done.unwrap_or_else(|error| error.print())
 }
 
 /// How the program was called and its arguments, if it was called through a link of such a name.
@@ -137,4 +131,9 @@ fn of_link(names: &[&str]) -> Option<(String, Vec<String>)> {
 fn words(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     let text = |word: OsString| word.to_string_lossy().into_owned();
     arguments.into_iter().map(text).collect()
+}
+
+/// A file's text without the mark that some editors put in front of UTF-8; servers refuse it.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }

@@ -1,7 +1,6 @@
 //! `contend-load model-run`: the model server in virtual time.
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use contend_figures::Latency;
 use contend_figures::outcome::Percentiles;
 use contend_model::KeyCacheSizes;
@@ -108,7 +107,7 @@ struct VirtualCosts {
     demands: Demands,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let run = run_of(arguments)?;
     let mut response = Latency::new();
     let begun_ns = clock::thread_cpu_ns();

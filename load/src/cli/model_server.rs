@@ -1,7 +1,6 @@
 //! `contend-load model-server`: a server with known true effects.
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use contend_model::Knobs;
 use contend_model::server::{ModelService, serve};
 use contend_model::variables::ServerVariables;
@@ -58,7 +57,7 @@ const ROWS_MAX: i64 = 1_000_000_000;
 
 const TRUTH: &str = include_str!("model_server/truth.txt");
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);

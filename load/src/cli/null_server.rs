@@ -1,9 +1,7 @@
 //! `contend-load null-server`: answers without a database, to measure the client.
 
-use super::output::Undone;
-use super::service_time::us_ns;
-use crate::cli::output;
-use crate::cli::service_time;
+use super::output::{self, CommandError};
+use super::service_time::{self, us_ns};
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::threads;
@@ -62,7 +60,7 @@ pub struct Arguments {
 
 const SERVERS_MAX: i64 = 1_000_000;
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);

@@ -54,7 +54,7 @@ pub fn outcome(outcome: &Outcome) -> io::Result<()> {
     line(&serde_json::to_string(outcome)?)
 }
 
-/// Says where clients can come in.
+/// Prints where clients can connect.
 pub fn listening(listening: &Listening) {
     let said = json!({
         "type": "listening",
@@ -67,13 +67,13 @@ pub fn listening(listening: &Listening) {
 }
 
 /// Prints a text that is the whole output of a command.
-pub fn whole(text: &str) -> Result<ExitCode, Undone> {
+pub fn whole(text: &str) -> Result<ExitCode, CommandError> {
     line(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the whole output of a command, as one line of JSON.
-pub fn whole_json(answer: &impl Serialize) -> Result<ExitCode, Undone> {
+pub fn whole_json(answer: &impl Serialize) -> Result<ExitCode, CommandError> {
     whole(&serde_json::to_string(answer).map_err(io::Error::from)?)
 }
 
@@ -82,14 +82,14 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Resul
     write(&mut io::stdout().lock())
 }
 
-/// Says something to people. All words that others may have had a hand in go this way.
+/// Prints a line on standard error. Every text that may come from a script or a server goes this way.
 pub fn remark(words: &str) {
     eprintln!("{}", shown(words));
 }
 
-/// Why a command has not done what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
-pub enum Undone {
+pub enum CommandError {
     /// The request was wrong.
     Wrong(String),
     Failed(Failure),
@@ -97,9 +97,9 @@ pub enum Undone {
     Unwritten(io::Error),
 }
 
-impl Undone {
-    /// Says it to people; the exit code.
-    pub fn say(&self) -> ExitCode {
+impl CommandError {
+    /// Prints it on standard error; the exit code.
+    pub fn print(&self) -> ExitCode {
         match self {
             Self::Wrong(words) => {
                 remark(&format!("contend-load: {}", secrets::hidden(words)));
@@ -118,26 +118,26 @@ impl Undone {
     }
 }
 
-impl From<String> for Undone {
+impl From<String> for CommandError {
     fn from(words: String) -> Self {
         Self::Wrong(words)
     }
 }
 
-impl From<Failure> for Undone {
+impl From<Failure> for CommandError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<io::Error> for Undone {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         Self::Unwritten(error)
     }
 }
 
-/// Says why something failed, to programs and to people.
-pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
+/// Prints why something failed, on standard output for programs and on standard error.
+pub fn run_failed(failure: Failure) -> Result<ExitCode, CommandError> {
     remark(&format!("contend-load: {}", in_words(&failure)));
     outcome(&Outcome::Error(failure))?;
     Ok(ExitCode::FAILURE)

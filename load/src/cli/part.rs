@@ -1,19 +1,22 @@
-//! `contend-load part`: one host's part of a run that several hosts share.
+//! `contend-load part`: one host's part of a run that several hosts share; `contend-load clock`:
+//! the difference between the clocks of two of them.
 
-use super::asks;
-use super::output::Undone;
+use super::outcome_lines::OutcomeWriter;
+use super::output::{self, CommandError};
 use super::plan_file;
-use super::tell::OutcomeWriter;
 use contend_engine::arrival::Share;
 use contend_engine::job::Job;
 use contend_engine::measured::Progress;
 use contend_engine::merge::PartInterval;
 use contend_engine::of_plan::job_of;
 use contend_engine::run;
-use contend_figures::outcome::Outcome;
+use contend_figures::outcome::{ClockOffset, Failure, Outcome};
 use contend_plan::Plan;
+use contend_servers::clock;
 use serde::Serialize;
+use serde_json::json;
 use std::io::{self, BufRead};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 /// Run one host's part of a plan with load.hosts, and write the input of `merge`.
@@ -33,13 +36,13 @@ pub struct Arguments {
 struct PartLine<T> {
     r#type: &'static str,
     #[serde(flatten)]
-    told: T,
+    content: T,
 }
 
 /// Longest line that is read; a longer one is not a plan.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let job = job_of_input(arguments.host)?;
     let mut writer = OutcomeWriter::new(&job.setup, None);
     let measured = run(job, &mut |progress| match progress {
@@ -51,19 +54,19 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
             ..
         } => writer.write_line(&PartLine {
             r#type: "interval",
-            told: PartInterval {
+            content: PartInterval {
                 start_s,
                 duration_s,
                 backlog,
                 tally: tally.clone(),
             },
         }),
-        other => writer.tell(other),
+        other => writer.take(other),
     });
     match &measured {
         Ok(measured) => writer.write_line(&PartLine {
             r#type: "part",
-            told: measured,
+            content: measured,
         }),
         Err(failure) => writer.write(&Outcome::Error(failure.clone())),
     }
@@ -97,6 +100,66 @@ fn job_of_input(host: u32) -> Result<Job, String> {
 pub fn job_of_share(plan: &Plan, share: Share) -> Result<Job, String> {
     job_of(plan, share, &mut |plan| {
         let told = plan_file::read_workload(&plan.workload)?;
-        asks::of_native(plan, &*told, share)
+        plan_file::native_arm(plan, &*told, share)
     })
+}
+
+/// Print the offset between this host's clocks and those of a second host as one line of JSON, or
+/// answer such queries.
+///
+/// The offset is taken from the shortest of all round trips; half of its duration is the maximum
+/// error.
+#[derive(Debug, clap::Args)]
+pub struct ClockArguments {
+    /// HOST:PORT where another contend-load answers (--answer).
+    #[arg(required_unless_present = "answer")]
+    address: Option<String>,
+    /// Answer queries at ADDRESS:PORT until the process ends. Port 0 selects a free port and prints
+    /// it.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "address")]
+    answer: Option<SocketAddr>,
+    /// Round trips.
+    #[arg(
+        long,
+        value_name = "TIMES",
+        default_value_t = 200,
+        conflicts_with = "answer"
+    )]
+    times: u32,
+}
+
+#[derive(Serialize)]
+struct ClockLine {
+    r#type: &'static str,
+    #[serde(flatten)]
+    offset: ClockOffset,
+}
+
+pub fn main_of_clock(arguments: &ClockArguments) -> Result<ExitCode, CommandError> {
+    let (Some(address), times) = (&arguments.address, arguments.times) else {
+        return answer(arguments.answer.unwrap_or(([127, 0, 0, 1], 0).into()));
+    };
+    let offset = match clock::ask(address, times) {
+        Ok(offset) => offset,
+        Err(error) => {
+            let failure = Failure::with_hint(
+                format!("the clock at {address} does not answer: {error}"),
+                "check for a firewall between the two hosts",
+            );
+            output::outcome(&Outcome::Error(failure.clone()))?;
+            return Err(failure.into());
+        }
+    };
+    output::whole_json(&ClockLine {
+        r#type: "clock",
+        offset,
+    })
+}
+
+fn answer(address: SocketAddr) -> Result<ExitCode, CommandError> {
+    let listener = clock::listen(address)?;
+    let port = listener.local_addr()?.port();
+    output::line(&json!({"type": "listening", "port": port}).to_string())?;
+    clock::answer(&listener)?;
+    Ok(ExitCode::SUCCESS)
 }

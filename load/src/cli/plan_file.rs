@@ -3,12 +3,20 @@
 mod load;
 pub mod nodes;
 
-use super::nearest::nearest_of;
-use contend_plan::{PLAN_VERSION, Plan, Server, Workload};
+use super::suggestions::nearest_of;
+use contend_client::request::Tongue;
+use contend_engine::arrival::Share;
+use contend_engine::of_plan::{ArmAsks, dispenser_of};
+use contend_engine::workload::Workload;
+use contend_plan;
+use contend_plan::{PLAN_VERSION, Plan, Protocol, Server};
+use contend_workloads::native::{Retries, Way};
 use contend_workloads::registry;
 use contend_workloads::told::Told;
 use serde::Deserialize;
 use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Read no more of a plan than this: a file that is longer was named by mistake.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
@@ -76,7 +84,7 @@ fn check_arm(mut plan: Plan) -> Result<(), String> {
 ///
 /// # Errors
 /// One line for the reader of the plan.
-pub fn read_workload(workload: &Workload) -> Result<Box<dyn Told>, String> {
+pub fn read_workload(workload: &contend_plan::Workload) -> Result<Box<dyn Told>, String> {
     registry::read(workload).map_err(|refusal| match refusal.starts_with("workload") {
         true => refusal,
         false => in_words(&format!("workload: {refusal}")),
@@ -169,6 +177,55 @@ fn nearest(message: &str) -> Option<&str> {
     let mut names = message.split('`').skip(1).step_by(2);
     let wrong = names.next()?;
     nearest_of(wrong, names)
+}
+
+/// The workload of an arm's plan that is not a script, and the dispenser of the events
+/// that this host begins.
+pub fn native_arm(plan: &Plan, told: &dyn Told, share: Share) -> Result<ArmAsks, String> {
+    let way = Way {
+        protocol: plan.load.protocol,
+        init: plan.server.init_sql.clone().into(),
+        retries: Retries {
+            limit: plan.load.errors.retry_limit,
+            pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
+        },
+        route: nodes::route_of(plan, told)?,
+        database: plan.server.database.clone().unwrap_or_default().into(),
+    };
+    let workload = told.build(way)?;
+    if plan.load.protocol == Protocol::HandlerSocket {
+        check_by_key(plan, &*workload)?;
+    }
+    Ok((workload, Arc::new(dispenser_of(plan, share))))
+}
+
+/// Refuses a plan that HandlerSocket cannot run.
+fn check_by_key(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
+    let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
+    if workload.tongue() != Tongue::HandlerSocket {
+        return refuse(format!(
+            "needs a workload of rows by key, and {} needs SQL; use point_select, random_points \
+             or update_non_index",
+            plan.workload.kind
+        ));
+    }
+    if plan.server.database.is_none() {
+        return refuse("needs server.database; add it".to_owned());
+    }
+    if !plan.nodes.is_empty()
+        || plan.load.idle_connections > 0
+        || plan.load.reconnect_every.is_some()
+    {
+        return refuse(
+            "keeps its connections to one server open; remove nodes, load.idle_connections and \
+             load.reconnect_every"
+                .to_owned(),
+        );
+    }
+    if !plan.server.init_sql.is_empty() {
+        return refuse("has no statements; remove server.init_sql".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,21 +1,24 @@
-//! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
+//! `contend-load run PLAN`: one plan in, outcomes out as JSON lines; `contend-load engine PLAN`: which
+//! engine that run gets on this host.
 
-use super::asks;
 use super::new_file::NewFile;
-use super::output::{self, Undone};
+use super::outcome_lines::OutcomeWriter;
+use super::output::{self, CommandError};
 use super::plan_file;
 use super::sysbench::planned::{self, Planned, in_script};
-use super::tell::OutcomeWriter;
 use contend_engine::arrival::Share;
+use contend_engine::choice::{Choice, choose};
 use contend_engine::job::Job;
 use contend_engine::measured::Progress;
-use contend_engine::of_plan::{ArmAsks, job_of};
+use contend_engine::of_plan::{ArmAsks, job_of, workers_of};
 use contend_engine::run;
 use contend_figures::outcome::Outcome;
+use contend_plan;
 use contend_plan::{Plan, Protocol};
 use contend_sysbench::host;
 use contend_sysbench::lua::run::Run;
 use contend_sysbench::lua::workload::ScriptWorkload;
+use serde::Serialize;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +37,7 @@ pub struct Arguments {
     check: bool,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (job, log, scripts) = prepare(arguments)?;
     if arguments.check {
         return Ok(ExitCode::SUCCESS);
@@ -87,7 +90,7 @@ fn asked(plan: &mut Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
         let dispenser = Arc::clone(&run.dispenser);
         return Ok((Arc::new(ScriptWorkload::new(run)), dispenser));
     }
-    asks::of_native(plan, &*told, Share::WHOLE)
+    plan_file::native_arm(plan, &*told, Share::WHOLE)
 }
 
 /// The scripts of a plan, one for each arm that has one.
@@ -142,15 +145,15 @@ impl Scripts {
     }
 }
 
-fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone> {
+fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, CommandError> {
     let mut writer = OutcomeWriter::new(&job.setup, log);
-    let tell = &mut |progress: Progress<'_>| writer.tell(progress);
+    let take = &mut |progress: Progress<'_>| writer.take(progress);
     let measured = match scripts.read.first() {
-        None => run(job, tell),
+        None => run(job, take),
         Some(first) => {
             let servers = scripts.want_os_threads().then_some(&first.servers);
             let hosted: Vec<_> = scripts.read.iter().map(Planned::hosted).collect();
-            host::measure(&hosted, servers, job, tell)
+            host::measure(&hosted, servers, job, take)
         }
     };
     let outcome = match measured {
@@ -167,4 +170,45 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone
         (None, Outcome::Error(failure)) => Err(failure.into()),
         (None, _) => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Print the engine that a run of a plan gets on this host as one line of JSON.
+///
+/// No server is contacted. To compare runs with different numbers of connections, query the engine
+/// once, for the largest number, and set it in all plans.
+#[derive(Debug, clap::Args)]
+pub struct EngineArguments {
+    /// The plan, a JSON file; - for standard input.
+    plan: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "engine")]
+struct EngineAnswer {
+    engine: &'static str,
+    /// Why it is not io_uring, if the kernel refused that.
+    refused: Option<String>,
+}
+
+pub fn main_of_engine(arguments: &EngineArguments) -> Result<ExitCode, CommandError> {
+    let plan = plan_file::read(&arguments.plan)?;
+    match choose(plan.load.engine, sockets_of(&plan)) {
+        Ok(choice) => output::whole_json(&answer(choice)),
+        Err(failure) => output::run_failed(failure),
+    }
+}
+
+fn answer(choice: Choice) -> EngineAnswer {
+    EngineAnswer {
+        engine: choice.name,
+        refused: choice.refused.map(|error| error.to_string()),
+    }
+}
+
+/// The sockets of one worker, as the run itself will count them.
+fn sockets_of(plan: &Plan) -> usize {
+    let load = &plan.load;
+    let workers = workers_of(load, Share::WHOLE);
+    let most = load.connections.div_ceil(workers) + load.idle_connections.div_ceil(workers);
+    most as usize * plan.arms.len().max(1)
 }

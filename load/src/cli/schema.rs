@@ -1,13 +1,13 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
-use super::output::Undone;
-use crate::cli::output;
+use super::output::{self, CommandError};
 use clap::ValueEnum;
 use contend_figures::outcome::Outcome;
 use contend_model::Knobs;
 use contend_model::variables::ServerVariables;
 use contend_plan::Plan;
 use contend_workloads::registry;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ enum SchemaDocument {
     Model,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schema = match arguments.document {
         SchemaDocument::Plan => plan(),
         SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),

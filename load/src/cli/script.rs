@@ -1,9 +1,8 @@
 //! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
-use super::output::Undone;
+use super::output::{self, CommandError};
 use super::plan_file;
 use super::sysbench::planned::{Planned, in_script};
-use crate::cli::output;
 use crate::cli::sysbench::planned;
 use contend_data::filling::make_database;
 use contend_plan::Plan;
@@ -52,7 +51,7 @@ struct Described {
     help: String,
 }
 
-pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let (plan, script) = read(plan_file::read(&arguments.plan)?, arguments.prepare)?;
     if !arguments.prepare {
         return output::whole_json(&describe(&script).map_err(in_script)?);
@@ -117,7 +116,11 @@ fn kind_name(kind: OptionType) -> &'static str {
     }
 }
 
-fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<ExitCode, Undone> {
+fn prepare(
+    plan: &Plan,
+    script: &Planned,
+    creates_database: bool,
+) -> Result<ExitCode, CommandError> {
     let (main, run) = (&script.main, &script.run);
     if creates_database
         && let Err(failure) = make_database(&contend_sysbench::host::targets(&script.servers).first)

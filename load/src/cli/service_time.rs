@@ -22,9 +22,7 @@ pub struct ServiceArguments {
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum Spread {
     #[default]
-    #[value(alias = "fixed")]
     Constant,
-    #[value(alias = "random")]
     Exponential,
 }
 
@@ -83,15 +81,6 @@ mod tests {
             ),
             (
                 "--service-us 2 --service exponential",
-                ServiceTime::Random { mean_ns: 2_000 },
-            ),
-            // The names of 0.1.0.
-            (
-                "--service-us 2 --service fixed",
-                ServiceTime::Fixed { ns: 2_000 },
-            ),
-            (
-                "--service-us 2 --service random",
                 ServiceTime::Random { mean_ns: 2_000 },
             ),
         ] {

@@ -5,8 +5,8 @@
 //! may stand in front.
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
-use crate::cli::nearest::nearest_of;
 use crate::cli::secrets;
+use crate::cli::suggestions::{nearest_of, with_minus_signs, without_dashes};
 
 /// One given option.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,12 +170,12 @@ fn meaning_of_whole(normal: &str) -> OptionMeaning {
 }
 
 /// Whether a name without its dashes means one option.
-pub fn is_known(name: &str) -> bool {
+fn is_known(name: &str) -> bool {
     matches!(meaning(name).0, OptionMeaning::Exactly(_))
 }
 
 /// The option in this word, if it has no value and takes one only directly after it.
-pub fn maybe_text(word: &str) -> Option<&'static SlapOption> {
+fn maybe_text(word: &str) -> Option<&'static SlapOption> {
     let found = match word.strip_prefix("--") {
         Some(long) => match meaning(long).0 {
             OptionMeaning::Exactly(known) | OptionMeaning::ByBegin(known) => Some(known),
@@ -380,6 +380,39 @@ fn number(text: &str) -> Option<u64> {
     whole.checked_mul(1 << (10 * power))
 }
 
+/// Why the word at this place, which belongs to no option, is refused.
+pub fn refusal_of_stray(words: &[String], place: usize) -> String {
+    let word = words.get(place).map_or("", String::as_str);
+    let before = place.checked_sub(1).and_then(|before| words.get(before));
+    if let Some(option) = before.and_then(|before| maybe_text(before)) {
+        return match option.letter {
+            // The word may be the password.
+            Some('p') => {
+                "the word after -p or --password belongs to no option: write a password directly \
+                 after -p, or after --password=; write a port after -P"
+                    .to_owned()
+            }
+            _ => format!(
+                "\"{word}\" belongs to no option: write --{name}=VALUE, with an equals sign",
+                name = option.name
+            ),
+        };
+    }
+    if let Some(bare) = without_dashes(word) {
+        return with_minus_signs(word, bare, is_known);
+    }
+    if let Some((name, _)) = word.split_once('=').filter(|(name, _)| is_known(name)) {
+        return format!("\"{name}=…\" belongs to no option: write --{name}=…");
+    }
+    let hidden = secrets::places(words, secret_in);
+    let begins = hidden.iter().find(|(at, _)| *at == place);
+    let shown = secrets::cut(word, begins.map(|(_, begins)| *begins));
+    format!(
+        "\"{}\" belongs to no option: quote a value that contains spaces",
+        secrets::hidden(&shown)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -498,5 +531,29 @@ mod tests {
             case(&format!("--{name}=secret -a"), &format!("--{name}= -a"));
         }
         case("--psecret", "--p");
+    }
+
+    #[test]
+    fn a_word_is_named_with_what_was_meant() {
+        for (line, place, named) in [
+            ("–concurrency=10 -a", 0, "--concurrency"),
+            ("–pSECRET -a", 0, "may be a password"),
+            ("–password=SECRET -a", 0, "--password"),
+            ("-p 3306 -a", 1, "a port after -P"),
+            ("-vp SECRET -a", 1, "directly after -p"),
+            ("--password SECRET", 1, "--password="),
+            ("--csv out.csv", 1, "--csv=VALUE"),
+            ("user=sb -a", 0, "--user=…"),
+            ("password=SECRET -a", 0, "--password=…"),
+            ("--query select 1", 2, "\"1\" belongs to no option"),
+            ("-- --foo", 1, "\"--foo\""),
+            ("-", 0, "\"-\""),
+            ("mysql://u:SECRET@h/d", 0, "u:***@h/d"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let words = refusal_of_stray(&words, place);
+            assert!(words.contains(named), "{line}: {words}");
+            assert!(!words.contains("SECRET"), "{line}: {words}");
+        }
     }
 }

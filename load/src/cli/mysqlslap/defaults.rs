@@ -1,8 +1,7 @@
 //! Which option files and groups are read, and the words in them.
 
-use super::option_file::{OptionLine, WrongOptionFile};
-use crate::cli::byte_order_mark::without_mark;
-use crate::cli::mysqlslap::option_file;
+use super::option_file::{self, OptionLine, WrongOptionFile};
+use crate::cli::without_mark;
 use contend_client::failure;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

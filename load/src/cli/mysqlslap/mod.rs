@@ -15,7 +15,6 @@ mod run;
 mod servers;
 mod settings;
 mod split;
-mod stray;
 mod texts;
 mod values;
 
@@ -97,7 +96,10 @@ fn serve(program: &str, arguments: &[String]) -> Result<(), SlapHalt> {
         return Ok(());
     }
     if let Some(place) = options.strays.first() {
-        return Err(SlapHalt::Request(stray::refusal(&words.words, *place)));
+        return Err(SlapHalt::Request(arguments::refusal_of_stray(
+            &words.words,
+            *place,
+        )));
     }
     let settings = SlapSettings::new(&options).map_err(SlapHalt::Request)?;
     let password = match options.has("password") && options.text("password").is_none() {

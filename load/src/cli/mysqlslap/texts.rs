@@ -3,7 +3,7 @@
 use super::arguments::SlapOptions;
 use super::auto::Auto;
 use super::split::split;
-use crate::cli::byte_order_mark::without_mark;
+use crate::cli::without_mark;
 use contend_client::failure;
 use contend_workloads::client_list::Text;
 use std::path::Path;

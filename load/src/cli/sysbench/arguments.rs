@@ -1,9 +1,8 @@
 //! Takes a command line apart: options, the test, the command.
 
-use super::table::Whose;
-use crate::cli::byte_order_mark::without_mark;
+use super::table::{self, Whose};
 use crate::cli::secrets;
-use crate::cli::sysbench::table;
+use crate::cli::without_mark;
 use contend_client::failure;
 use contend_sysbench::lua::options::{
     BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse,

@@ -90,7 +90,6 @@ pub struct ReportBooks {
     queue_length: u64,
     interval: Page,
     checkpoint: Page,
-    whole: Page,
 }
 
 impl ReportBooks {
@@ -104,8 +103,7 @@ impl ReportBooks {
             now_s: 0.0,
             queue_length: 0,
             interval: page.clone(),
-            checkpoint: page.clone(),
-            whole: page,
+            checkpoint: page,
         }
     }
 
@@ -123,7 +121,7 @@ impl ReportBooks {
     pub fn take(&mut self, end_s: f64, counts: &[(u32, Reading)], since: &Latency, queue: u64) {
         self.now_s = end_s;
         self.queue_length = queue;
-        let mut pages = [&mut self.interval, &mut self.checkpoint, &mut self.whole];
+        let mut pages = [&mut self.interval, &mut self.checkpoint];
         for page in &mut pages {
             page.latency.merge(since);
         }
@@ -154,11 +152,6 @@ impl ReportBooks {
         let empty = self.empty();
         let page = std::mem::replace(&mut self.checkpoint, empty);
         self.figures(page)
-    }
-
-    /// The whole run, checkpoints or not.
-    pub fn whole(&self) -> ReportFigures {
-        self.figures(self.whole.clone())
     }
 
     fn empty(&self) -> Page {
@@ -216,8 +209,6 @@ mod tests {
             (checkpoint.latency.count(), checkpoint.interval_s),
             (2, 2.5)
         );
-        let whole = books.whole();
-        assert_eq!(whole.sum.of(Counter::Read), 5);
         assert_eq!(books.checkpoint().sum, Reading::default());
     }
 }

@@ -70,7 +70,7 @@ fn common(
 ) -> Result<u8, Halt> {
     let name = run.script.short_name();
     match thread::call_if_there(main, run, command) {
-        Err(_) => Err(Halt::Said),
+        Err(_) => Err(Halt::Reported),
         Ok(Called::Done) => Ok(EXIT_DONE),
         Ok(Called::Missing) if command == "help" && declared.is_some() => {
             let help = run.late.get().map(|late| late.options_help.as_str());

@@ -1,12 +1,10 @@
 //! The command `run`: events on all threads, reports, the end.
 
-use super::extras::Extras;
-use super::report::Form;
+use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt, hints};
 use crate::cli::output::remark;
-use crate::cli::sysbench::report;
 use contend_engine::job::{ArmJob, Job, Pacing, Setup, Several};
 use contend_engine::measured::Progress;
 use contend_figures::outcome::one_line;
@@ -47,9 +45,8 @@ pub fn serve(
                 .with_hint(hints::of_script(&run.script)),
         );
     }
-    let extras = Extras::open(settings).map_err(Halt::Fatal)?;
-    thread::call_if_there(&main, run, "init").map_err(|_| Halt::Said)?;
-    say_preamble(&run.log, settings, run.compat);
+    thread::call_if_there(&main, run, "init").map_err(|_| Halt::Reported)?;
+    print_preamble(&run.log, settings, run.compat);
     let form = Form {
         compat: run.compat,
         percentile: settings.percentile,
@@ -58,7 +55,7 @@ pub fn serve(
         debug: settings.debug,
         rate: settings.rate > 0,
     };
-    let reporter = Arc::new(Reporter::new(Arc::clone(run), form, extras));
+    let reporter = Arc::new(Reporter::new(Arc::clone(run), form));
     run.log.notice("Initializing worker threads...\n");
     let mut init_timeout = Some(after_init_timeout(run, settings)?);
     let mut forced = None;
@@ -168,8 +165,6 @@ fn times_of(tally: &Tally) -> Cow<'_, Latency> {
 
 fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Reporter, hangs: bool) {
     run.log.say(Level::Info, "Done.\n");
-    let whole = reporter.books().whole();
-    reporter.extras().conclude(run, settings, &whole);
     let mut figures = reporter.books().checkpoint();
     // All have ended.
     figures.sum.running = 0;
@@ -177,14 +172,14 @@ fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Report
         write_stdout(&format!("{}\n", report::histogram(&figures.latency)));
     }
     let limit = give_up_after(run, settings, "report_cumulative");
-    reporter.say_cumulative(main, &figures);
+    reporter.print_cumulative(main, &figures);
     drop(limit);
     // A server that lets all threads wait lets the script's end wait too.
     let limit = hangs.then(|| give_up_after(run, settings, "done"));
     // A failure of done() is reported, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
     drop(limit);
-    let waiting = whole.queue_length;
+    let waiting = figures.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
         remark(&format!(
             "WARNING: overloaded: {waiting} due events had not started when the time was over. \
@@ -220,7 +215,7 @@ fn wants_os_threads(run: &Run, settings: &Settings) -> bool {
     are_wanted
 }
 
-fn say_preamble(log: &Log, settings: &Settings, compat: Compat) {
+fn print_preamble(log: &Log, settings: &Settings, compat: Compat) {
     log.notice("Running the test with following options:");
     log.notice(&format!("Number of threads: {}", settings.threads));
     if compat == Compat::V1_1 && !settings.warmup.is_zero() {
@@ -335,7 +330,7 @@ fn after_forced_shutdown(
             books.checkpoint()
         };
         // The script's own report belongs to a state that a different thread is in.
-        reporter.say_whole(&figures);
+        reporter.print_whole(&figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };
     Alarm::set("forced-shutdown", after, fire).ok()

@@ -30,14 +30,14 @@ impl HookThread {
         merges: bool,
         call: impl Fn(&State, &ReportFigures) + Send + 'static,
     ) -> Option<Self> {
-        let (figures, told) = mpsc::channel::<ReportFigures>();
+        let (figures, sent) = mpsc::channel::<ReportFigures>();
         let (lives, ended) = mpsc::channel();
         let (of_run, servers) = (Arc::clone(run), servers.clone());
         let body = move || {
             if let Some(state) = report_state(&of_run, &servers) {
-                while let Ok(mut figures) = told.recv() {
+                while let Ok(mut figures) = sent.recv() {
                     if merges {
-                        told.try_iter().for_each(|next| figures.go_on(&next));
+                        sent.try_iter().for_each(|next| figures.go_on(&next));
                     }
                     call(&state, &figures);
                 }
@@ -58,7 +58,7 @@ impl HookThread {
     }
 
     /// Leaves figures to the hook; false if it cannot be called.
-    pub fn tell(&self, figures: ReportFigures) -> bool {
+    pub fn send(&self, figures: ReportFigures) -> bool {
         let to = self.figures.as_ref();
         to.is_some_and(|to| to.send(figures).is_ok())
     }

@@ -8,7 +8,6 @@ mod arguments;
 mod books;
 mod command;
 mod events;
-mod extras;
 mod help;
 mod hints;
 mod hook_thread;
@@ -54,7 +53,7 @@ pub(crate) enum Halt {
     /// A fatal message.
     Fatal(String),
     /// It was reported already.
-    Said,
+    Reported,
     /// One of these, and what helps.
     Hinted(Box<Halt>, String),
 }
@@ -67,14 +66,14 @@ impl Halt {
         }
     }
 
-    /// Says it, without the passwords of the command line.
-    fn say(&self, log: &Log, arguments: &[String]) {
+    /// Prints it, without the passwords of the command line.
+    fn print(&self, log: &Log, arguments: &[String]) {
         match self {
             Self::Usage(words) => remark(&arguments::hidden(words, arguments)),
             Self::Fatal(words) => log.fatal(&arguments::hidden(words, arguments)),
-            Self::Said => {}
+            Self::Reported => {}
             Self::Hinted(halt, hint) => {
-                halt.say(log, arguments);
+                halt.print(log, arguments);
                 remark(&format!("hint: {}", arguments::hidden(hint, arguments)));
             }
         }
@@ -91,7 +90,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
 fn run(arguments: &[String]) -> u8 {
     let log = Arc::new(Log::new(verbosity(arguments)));
     serve(arguments, &log).unwrap_or_else(|halt| {
-        halt.say(&log, arguments);
+        halt.print(&log, arguments);
         EXIT_FAILED
     })
 }
@@ -128,7 +127,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         Ok(read) => read,
         Err(Refused::Number(words)) => return Err(Halt::Usage(words)),
         Err(Refused::Option(words)) => {
-            say_header(log, compat);
+            print_header(log, compat);
             return Err(Halt::Usage(words));
         }
     };
@@ -139,7 +138,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
     let level = known.int("verbosity");
     if !settings::is_verbosity(level) {
         write_stdout(&format!("Invalid value for verbosity: {level}\n"));
-        return Err(Halt::Said);
+        return Err(Halt::Reported);
     }
     if settings::is_endless(&known) {
         let words = "Both event and time limits are disabled, running an endless test";
@@ -148,7 +147,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
     let draws = settings::draws(&known, compat).map_err(Halt::Fatal)?;
     let settings = Settings::new(&known, compat).map_err(Halt::Fatal)?;
     let database = servers::database(&known).map_err(Halt::Fatal)?;
-    say_header(log, compat);
+    print_header(log, compat);
 
     let script = match script::find(line.test.as_deref()) {
         Found::Script(script) => script,
@@ -227,7 +226,7 @@ fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Give
 }
 
 /// Existing parsers expect no comma here.
-fn say_header(log: &Log, compat: Compat) {
+fn print_header(log: &Log, compat: Compat) {
     log.notice(&format!(
         "sysbench {} (contend-load {} using bundled LuaJIT {})\n",
         compat.version(),
@@ -321,5 +320,5 @@ fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, Script
 /// Reports that a function of the script failed.
 pub(crate) fn fatal(run: &Run, function: &str, error: &ScriptError) -> Halt {
     contend_sysbench::lua::thread::say_failed(run, function, error);
-    Halt::Said
+    Halt::Reported
 }

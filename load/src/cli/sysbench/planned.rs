@@ -2,13 +2,11 @@
 //! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
-use super::settings::OsThreads;
-use super::table::{InPlan, Known};
+use super::settings::{self, OsThreads};
+use super::table::{self, InPlan, Known};
 use super::{servers, settle_options};
-use crate::cli::nearest::nearest_of;
 use crate::cli::output::arm_last_words;
-use crate::cli::sysbench::settings;
-use crate::cli::sysbench::table;
+use crate::cli::suggestions::nearest_of;
 use contend_client::target::target_of;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::dispenser_of;
@@ -122,7 +120,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             super::Halt::Usage(words) | super::Halt::Fatal(words) => {
                 format!("workload.options: {words}")
             }
-            super::Halt::Said | super::Halt::Hinted(..) => format!("workload.script: {said}"),
+            super::Halt::Reported | super::Halt::Hinted(..) => format!("workload.script: {said}"),
         }
     })?;
     thread::show_options(&main, &run).map_err(in_script)?;

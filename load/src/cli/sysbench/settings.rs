@@ -31,8 +31,6 @@ pub struct Settings {
     pub seed_given: u64,
     pub drain: Duration,
     pub os_threads: OsThreads,
-    pub json: Option<PathBuf>,
-    pub hdr_log: Option<PathBuf>,
 }
 
 /// `--os-threads`.
@@ -112,8 +110,6 @@ impl Settings {
                 None => DRAIN,
             },
             os_threads: os_threads(options)?,
-            json: path_of(options, "json"),
-            hdr_log: path_of(options, "hdr_log"),
         })
     }
 }

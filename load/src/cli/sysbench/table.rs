@@ -144,8 +144,6 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Additional options of contend:", options: &[
         known("compat", Str, Some("1.0"), Ours, Open, "options and messages of sysbench 1.0 or 1.1"),
         known("percentiles", List, None, Ours, NOTHING, "additional percentiles in the report, such as 50,99,99.9"),
-        known("json", File, None, Ours, NOTHING, "write all statistics, with errors by code, to this file"),
-        known("hdr-log", File, None, Ours, NOTHING, "write the latency of each interval as an HdrHistogram log"),
         known("os-threads", Str, Some("auto"), Ours, Open, "one operating system thread per thread of the script {on,off,auto}"),
         known("drain-time", Int, Some("10"), Ours, NOTHING, "maximum seconds for running events after the time is over"),
     ] },

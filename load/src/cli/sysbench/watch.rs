@@ -1,7 +1,6 @@
 //! Reports while a run goes on: each interval, and at checkpoints.
 
 use super::books::{ReportBooks, ReportFigures};
-use super::extras::Extras;
 use super::hook_thread::HookThread;
 use super::report::Form;
 use super::settings::Settings;
@@ -30,18 +29,16 @@ pub struct Reporter {
     run: Arc<Run>,
     form: Form,
     books: Mutex<ReportBooks>,
-    extras: Mutex<Extras>,
     /// A whole report could not be made.
     failed: AtomicBool,
 }
 
 impl Reporter {
-    pub fn new(run: Arc<Run>, form: Form, extras: Extras) -> Self {
+    pub fn new(run: Arc<Run>, form: Form) -> Self {
         Self {
             books: Mutex::new(ReportBooks::new(run.figures.threads.len())),
             run,
             form,
-            extras: Mutex::new(extras),
             failed: AtomicBool::new(false),
         }
     }
@@ -54,10 +51,6 @@ impl Reporter {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn extras(&self) -> MutexGuard<'_, Extras> {
-        self.extras.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The form of reports: whether there is SQL is known once the script asked for a driver.
     pub fn form(&self) -> Form {
         Form {
@@ -67,10 +60,9 @@ impl Reporter {
     }
 
     /// To the hook, or if it cannot be called in sysbench's form.
-    fn say_interval(&self, hook: Option<&HookThread>, precise: bool) {
+    fn print_interval(&self, hook: Option<&HookThread>, precise: bool) {
         let figures = self.books().interval();
-        self.extras().add_interval(&figures);
-        if hook.is_some_and(|hook| hook.tell(figures.clone())) {
+        if hook.is_some_and(|hook| hook.send(figures.clone())) {
             return;
         }
         let form = self.form();
@@ -81,21 +73,21 @@ impl Reporter {
         }
     }
 
-    fn say_checkpoint(&self, hook: Option<&HookThread>) {
+    fn print_checkpoint(&self, hook: Option<&HookThread>) {
         let figures = self.books().checkpoint();
         self.run.log.stamp(figures.total_s, 0, "Checkpoint report:");
-        if !hook.is_some_and(|hook| hook.tell(figures.clone())) {
-            self.say_whole(&figures);
+        if !hook.is_some_and(|hook| hook.send(figures.clone())) {
+            self.print_whole(&figures);
         }
     }
 
     /// The whole report, by the script's hook or in sysbench's form.
-    pub fn say_cumulative(&self, state: &State, figures: &ReportFigures) {
+    pub fn print_cumulative(&self, state: &State, figures: &ReportFigures) {
         if has_hook(state, &self.run, CUMULATIVE) {
             let numbers = cumulative_numbers(&self.form(), figures);
             return self.call_hook(state, CUMULATIVE, &numbers);
         }
-        self.say_whole(figures);
+        self.print_whole(figures);
     }
 
     /// Calls the hook. A failure is reported, and noted if a whole report is missing then.
@@ -111,7 +103,7 @@ impl Reporter {
     }
 
     /// The whole report in sysbench's form.
-    pub fn say_whole(&self, figures: &ReportFigures) {
+    pub fn print_whole(&self, figures: &ReportFigures) {
         if self.run.log.shows(Level::Notice) {
             write_stdout(&format!("{}\n", report::cumulative(&self.form(), figures)));
         }
@@ -212,12 +204,12 @@ impl<'a> DueReports<'a> {
             self.next_s += self.every_s;
             let precise = self.every_s.fract() != 0.0;
             self.reporter
-                .say_interval(self.intermediate.as_ref(), precise);
+                .print_interval(self.intermediate.as_ref(), precise);
         }
         let is_due = |checkpoint: &u64| *checkpoint as f64 <= now_s;
         while self.checkpoints.front().is_some_and(is_due) {
             self.checkpoints.pop_front();
-            self.reporter.say_checkpoint(self.cumulative.as_ref());
+            self.reporter.print_checkpoint(self.cumulative.as_ref());
         }
         if self.checkpoints.is_empty()
             && let Some(hook) = &mut self.cumulative

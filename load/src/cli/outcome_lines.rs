@@ -89,7 +89,7 @@ impl OutcomeWriter {
         self.broken = text.and_then(|text| output::line(&text)).err();
     }
 
-    pub fn tell(&mut self, progress: Progress<'_>) {
+    pub fn take(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Ready {
                 sessions,
