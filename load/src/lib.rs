@@ -1,7 +1,7 @@
 //! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
 //!
 //! Modules, and which may use which (a repository test reads the `use` lines):
-//! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `serve` ←
+//! `plan outcome random` ← `wire sql arrival record` ← `workload fill lua` ← `serve` ←
 //! `reactor cpus` ← `talk` ← `stand load_data` ← `run` ← `cli`.
 
 pub mod arrival;
@@ -17,6 +17,7 @@ pub mod reactor;
 pub mod record;
 pub mod run;
 pub mod serve;
+pub mod sql;
 pub mod stand;
 pub mod talk;
 pub mod wire;

@@ -8,6 +8,7 @@
 
 use super::job::{At, Setup};
 use crate::outcome::{Failure, Validated, WrongAnswer};
+use crate::sql::begins_with;
 use crate::talk::blocking::{ControlConnection, Whole, endless};
 use crate::talk::failure;
 use crate::workload::model::{Expected, Row, TableCopy};
@@ -326,14 +327,7 @@ fn is_same_value(a: &str, b: &str) -> bool {
 
 /// True for statements that change nothing, by their first word.
 fn only_reads(sql: &str) -> bool {
-    let word: String = sql
-        .trim_start_matches(|c: char| c.is_whitespace() || c == '(')
-        .chars()
-        .take_while(char::is_ascii_alphabetic)
-        .collect();
-    ["SELECT", "WITH", "SHOW"]
-        .iter()
-        .any(|reads| word.eq_ignore_ascii_case(reads))
+    begins_with(sql.as_bytes(), &["SELECT", "WITH", "SHOW"])
 }
 
 fn told(expected: &Expected) -> String {

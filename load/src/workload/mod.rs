@@ -47,7 +47,7 @@ mod tables;
 pub mod told;
 pub mod tpcc;
 
-pub use sql::{Comment, Sql, SqlError, comment};
+pub use sql::{Sql, SqlError};
 
 use crate::outcome::{Failure, Scanned};
 use crate::record::Reading;

@@ -9,9 +9,9 @@ use super::values::{Concurrency, EngineGiven};
 use super::{SlapHalt, print};
 use crate::cli::output::remark;
 use crate::outcome::Failure;
+use crate::sql::begins_with;
 use crate::talk::Target;
 use crate::workload::client_list::Text;
-use crate::workload::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
@@ -321,7 +321,7 @@ impl Runner<'_> {
 fn makes_nothing(sql: &str) -> bool {
     // A text may hold several statements, or a block of them.
     let is_single = !sql.trim_end_matches([';', ' ', '\n']).contains(';');
-    is_single && MAKE_NOTHING.contains(&first_word(sql).as_str())
+    is_single && begins_with(sql.as_bytes(), &MAKE_NOTHING)
 }
 
 /// Runs a shell command, and goes on even if it fails.

@@ -17,7 +17,6 @@ pub mod refusals;
 pub mod rows;
 pub mod sizes;
 pub mod sql;
-pub mod tokens;
 pub mod variables;
 pub mod virtual_time;
 
