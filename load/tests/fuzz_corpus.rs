@@ -25,6 +25,8 @@ mod plan;
 mod slap;
 #[path = "../fuzz/targets/sql.rs"]
 mod sql;
+#[path = "../fuzz/targets/tokens.rs"]
+mod tokens;
 
 const SEED: u64 = 42;
 
@@ -113,6 +115,11 @@ fn clients_of_the_model_server() {
 #[test]
 fn scripts() {
     run("sql", 1000, sql::run);
+}
+
+#[test]
+fn tokens_of_sql() {
+    run("tokens", 1000, tokens::run);
 }
 
 #[test]

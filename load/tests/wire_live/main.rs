@@ -10,3 +10,4 @@ mod answers;
 mod channels;
 mod client;
 mod logins;
+mod statements;

@@ -18,7 +18,6 @@ pub mod rows;
 pub mod server;
 pub mod sizes;
 pub mod sql;
-pub mod tokens;
 pub mod variables;
 pub mod virtual_time;
 

@@ -10,7 +10,7 @@ mod settings;
 
 pub use points::key;
 
-use super::tokens::{Token, Tokens};
+use contend_sql::{Kind, Mode, Tokens};
 use items::items;
 use listing::{listed, show};
 use points::{point_key, points};
@@ -106,7 +106,7 @@ impl Iterator for PointKeys<'_> {
         }
         // They were read once before, when the statement was.
         let key = point_key(&mut self.tokens)?;
-        self.has_more = self.tokens.takes(Token::Symbol(b','));
+        self.has_more = self.tokens.takes(b",");
         Some(key)
     }
 }
@@ -228,20 +228,17 @@ type Understanding<'s, T> = Result<T, Strange<'s>>;
 /// # Errors
 /// It is none of those that the model server knows.
 pub fn understand(sql: &[u8]) -> Understanding<'_, Understood<'_>> {
-    let mut tokens = Tokens::new(sql);
+    let mut tokens = Tokens::new(sql, Mode::default());
     let understood = statement(&mut tokens)?;
-    tokens.takes(Token::Symbol(b';'));
-    match tokens.read() {
-        Token::End => Ok(understood),
-        _ => Err(Strange::Other),
+    match ends(&mut tokens) {
+        true => Ok(understood),
+        false => Err(Strange::Other),
     }
 }
 
 fn statement<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
-    let Token::Word(first) = tokens.read() else {
-        return Err(Strange::Other);
-    };
-    let is = |word: &[u8]| first.eq_ignore_ascii_case(word);
+    let first = tokens.read().ok_or(Strange::Other)?;
+    let is = |word: &[u8]| first.is_word(word);
     if is(b"SELECT") {
         select(tokens)
     } else if is(b"SET") {
@@ -256,7 +253,7 @@ fn statement<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
         tokens.takes_word(b"WORK");
         Ok(Understood::Transaction)
     } else if is(b"START") {
-        tokens.wants_word(b"TRANSACTION")?;
+        wants_word(tokens, b"TRANSACTION")?;
         Ok(Understood::Transaction)
     } else if WRITES.iter().any(|word| is(word)) {
         Err(Strange::Writes)
@@ -299,14 +296,14 @@ fn load<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
     if !tokens.takes_word(b"INDEX") {
         return Err(Strange::Writes);
     }
-    tokens.wants_word(b"INTO")?;
-    tokens.wants_word(b"CACHE")?;
+    wants_word(tokens, b"INTO")?;
+    wants_word(tokens, b"CACHE")?;
     Ok(Understood::LoadIndex(table_name(tokens)?))
 }
 
 fn table_name<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, TableName<'s>> {
     let first = name(tokens)?;
-    if !tokens.takes(Token::Symbol(b'.')) {
+    if !tokens.takes(b".") {
         return Ok(TableName {
             database: None,
             table: first,
@@ -325,50 +322,31 @@ impl TableName<'_> {
     }
 }
 
+/// Nothing follows but a semicolon.
+fn ends(tokens: &mut Tokens<'_>) -> bool {
+    tokens.takes(b";");
+    tokens.read().is_none()
+}
+
 /// A name, with or without backticks.
 fn name<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
     match tokens.read() {
-        Token::Word(name) | Token::Name(name) => Ok(name),
+        Some(token) if matches!(token.kind, Kind::Word | Kind::Name) => Ok(token.inner()),
         _ => Err(Strange::Other),
     }
 }
 
-impl<'s> Tokens<'s> {
-    fn wants(&mut self, token: Token<'_>) -> Understanding<'s, ()> {
-        if self.takes(token) {
-            Ok(())
-        } else {
-            Err(Strange::Other)
-        }
+fn wants<'s>(tokens: &mut Tokens<'s>, operator: &[u8]) -> Understanding<'s, ()> {
+    match tokens.takes(operator) {
+        true => Ok(()),
+        false => Err(Strange::Other),
     }
+}
 
-    fn wants_word(&mut self, word: &[u8]) -> Understanding<'s, ()> {
-        if self.takes_word(word) {
-            Ok(())
-        } else {
-            Err(Strange::Other)
-        }
-    }
-
-    /// Up to the next comma that is in no parentheses, or the end.
-    fn skip_value(&mut self) {
-        let mut depth = 0usize;
-        loop {
-            let before = self.clone();
-            match self.read() {
-                Token::Symbol(b'(') => depth += 1,
-                Token::Symbol(b')') => depth = depth.saturating_sub(1),
-                Token::Symbol(b',') if depth == 0 => {
-                    *self = before;
-                    return;
-                }
-                Token::Symbol(b';') | Token::End => {
-                    *self = before;
-                    return;
-                }
-                _ => {}
-            }
-        }
+fn wants_word<'s>(tokens: &mut Tokens<'s>, word: &[u8]) -> Understanding<'s, ()> {
+    match tokens.takes_word(word) {
+        true => Ok(()),
+        false => Err(Strange::Other),
     }
 }
 

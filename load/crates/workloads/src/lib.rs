@@ -23,4 +23,4 @@ mod tables;
 pub mod told;
 pub mod tpcc;
 
-pub use sql::{Comment, Sql, SqlError, comment};
+pub use sql::{Sql, SqlError};

@@ -1,6 +1,7 @@
 //! A query with `?` marks and the values to put there, as text or as a prepared statement.
 
 use contend_random::Stream;
+use contend_sql as sql;
 use contend_wire::mysql;
 use contend_wire::mysql::command;
 use contend_wire::{Prepared, Value, WireError};
@@ -268,27 +269,16 @@ impl Statement {
 
 /// Whether every server can prepare it. Others go as text, with their values written in.
 pub fn can_be_prepared(statement: &str) -> bool {
-    matches!(
-        first_word(statement).as_str(),
-        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "CALL" | "WITH" | "DO"
-    )
+    let words = [
+        "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CALL", "WITH", "DO",
+    ];
+    sql::begins_with(statement.as_bytes(), &words)
 }
 
 /// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
 pub fn only_touches_rows(statement: &str) -> bool {
-    matches!(
-        first_word(statement).as_str(),
-        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
-    )
-}
-
-/// The first word of a statement, in capitals.
-pub fn first_word(statement: &str) -> String {
-    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
-    let end = text
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    text.get(..end).unwrap_or_default().to_ascii_uppercase()
+    let words = ["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
+    sql::begins_with(statement.as_bytes(), &words)
 }
 
 /// Appends an amount of cents in units of a hundred: `-12.05`.

@@ -9,8 +9,8 @@ use crate::cli::output::remark;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, endless};
 use contend_figures::outcome::Failure;
+use contend_sql::begins_with;
 use contend_workloads::client_list::Text;
-use contend_workloads::statement::first_word;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
@@ -366,7 +366,7 @@ fn quoted(name: &str) -> String {
 fn makes_nothing(sql: &str) -> bool {
     // A text may hold several statements, or a block of them.
     let is_single = !sql.trim_end_matches([';', ' ', '\n']).contains(';');
-    is_single && MAKE_NOTHING.contains(&first_word(sql).as_str())
+    is_single && begins_with(sql.as_bytes(), &MAKE_NOTHING)
 }
 
 /// Runs a shell command, and goes on even if it fails.

@@ -1,6 +1,6 @@
 //! From a text to the statements in it.
 
-use contend_workloads::{Comment, comment};
+use contend_sql::{Mode, Statements};
 use std::fmt;
 
 /// The statements of a text, in order.
@@ -33,46 +33,18 @@ impl fmt::Display for Unterminated {
 /// A quote or a comment has no end.
 pub fn split(text: &str, delimiter: &str) -> Result<Split, Unterminated> {
     let mut statements = Vec::new();
-    let (mut start, mut place) = (0, 0);
-    // Something between the delimiters is more than blanks and comments.
-    let mut says = false;
-    let after = |place: usize| text.get(place..).unwrap_or_default();
-    let mut end = |start: usize, end: usize, says: bool| {
-        if says && let Some(statement) = text.get(start..end) {
-            statements.push(statement.trim().to_owned());
+    let found = Statements::with_delimiter(text.as_bytes(), delimiter.as_bytes(), Mode::default());
+    for one in found {
+        if let Some(place) = one.unterminated {
+            let (before, from) = text.split_at_checked(place).unwrap_or((text, ""));
+            return Err(Unterminated {
+                line: 1 + before.matches('\n').count(),
+                what: name_of(from),
+            });
         }
-    };
-    while let Some(c) = after(place).chars().next() {
-        let rest = after(place);
-        if rest.starts_with(delimiter) {
-            end(start, place, says);
-            place += delimiter.len();
-            (start, says) = (place, false);
-            continue;
-        }
-        let unterminated = |what| Unterminated {
-            line: 1 + text.get(..place).unwrap_or_default().matches('\n').count(),
-            what,
-        };
-        place += match comment(rest) {
-            // The end of the line may be a delimiter.
-            Some(Comment::Line) => rest.find('\n').unwrap_or(rest.len()),
-            Some(Comment::Block) => {
-                let end = rest.find("*/").ok_or_else(|| unterminated("comment"))?;
-                // Those are run by some servers.
-                says |= rest.starts_with("/*!") || rest.starts_with("/*M!");
-                end + 2
-            }
-            None => {
-                says |= !c.is_whitespace();
-                match c {
-                    '\'' | '"' | '`' => quoted(rest, c).ok_or_else(|| unterminated(name_of(c)))?,
-                    _ => c.len_utf8(),
-                }
-            }
-        };
+        let statement = text.get(one.start..one.start + one.text.len());
+        statements.push(statement.unwrap_or_default().to_owned());
     }
-    end(start, text.len(), says);
     let count = statements.len() as u64;
     Ok(Split { statements, count })
 }
@@ -107,28 +79,14 @@ pub fn as_mysqlslap(text: &str, delimiter: &str) -> Split {
     }
 }
 
-/// Length of the quoted part that begins here, with its quotes. A quote inside is doubled or
-/// follows a backslash.
-fn quoted(text: &str, quote: char) -> Option<usize> {
-    let mut chars = text.char_indices().skip(1).peekable();
-    while let Some((place, c)) = chars.next() {
-        if c == '\\' && quote != '`' {
-            chars.next();
-        } else if c == quote {
-            match chars.peek() {
-                Some((_, next)) if *next == quote => drop(chars.next()),
-                _ => return Some(place + 1),
-            }
-        }
-    }
-    None
-}
-
-fn name_of(quote: char) -> &'static str {
-    match quote {
-        '\'' => "quote (')",
-        '"' => "quote (\")",
-        _ => "quote (`)",
+/// What has no end and begins like this.
+fn name_of(from: &str) -> &'static str {
+    match from.find(['\'', '"', '`']).and_then(|at| from.get(at..)) {
+        Some(_) if from.starts_with("/*") => "comment",
+        Some(quote) if quote.starts_with('\'') => "quote (')",
+        Some(quote) if quote.starts_with('"') => "quote (\")",
+        Some(_) => "quote (`)",
+        None => "comment",
     }
 }
 

@@ -1,15 +1,14 @@
 //! Selects without a table.
 
-use super::{Item, ItemValue, Understanding, name};
-use crate::tokens::{Token, Tokens};
+use super::{Item, ItemValue, Understanding, ends, name, wants};
+use contend_sql::{Kind, Tokens};
 
 pub(super) fn items<'s>(tokens: &mut Tokens<'s>) -> Option<Vec<Item<'s>>> {
     let mut items = Vec::new();
     loop {
-        let start = tokens.rest();
+        let start = tokens.clone().read()?.start;
         let given = given(tokens)?;
-        let end = start.len() - tokens.rest().len();
-        let mut called = start.get(..end)?.trim_ascii();
+        let mut called = tokens.between(start, tokens.place());
         if tokens.takes_word(b"AS") {
             called = name(tokens).ok()?;
         }
@@ -17,29 +16,26 @@ pub(super) fn items<'s>(tokens: &mut Tokens<'s>) -> Option<Vec<Item<'s>>> {
             given,
             name: called,
         });
-        if !tokens.takes(Token::Symbol(b',')) {
+        if !tokens.takes(b",") {
             break;
         }
     }
     if tokens.takes_word(b"LIMIT") {
-        let Token::Number(_) = tokens.read() else {
-            return None;
-        };
+        tokens.read().filter(|token| token.kind == Kind::Number)?;
     }
-    let mut after = tokens.clone();
-    after.takes(Token::Symbol(b';'));
-    (after.read() == Token::End).then_some(items)
+    ends(&mut tokens.clone()).then_some(items)
 }
 
 fn given<'s>(tokens: &mut Tokens<'s>) -> Option<ItemValue<'s>> {
-    Some(match tokens.read() {
-        Token::Number(digits) => ItemValue::Number(std::str::from_utf8(digits).ok()?.parse().ok()?),
-        Token::Text(text) => ItemValue::Text(text),
-        Token::Variable => {
+    let token = tokens.read()?;
+    Some(match token.kind {
+        Kind::Number => ItemValue::Number(std::str::from_utf8(token.text).ok()?.parse().ok()?),
+        Kind::Text => ItemValue::Text(token.inner()),
+        Kind::Operator if token.text == b"@@" => {
             let (_, name) = variable(tokens).ok()?;
             ItemValue::Variable(name)
         }
-        Token::Word(word) => {
+        Kind::Word => {
             const CALLS: [(&[u8], ItemValue<'_>); 7] = [
                 (b"VERSION", ItemValue::Version),
                 (b"CONNECTION_ID", ItemValue::ConnectionId),
@@ -49,12 +45,10 @@ fn given<'s>(tokens: &mut Tokens<'s>) -> Option<ItemValue<'s>> {
                 (b"CURRENT_USER", ItemValue::User),
                 (b"NULL", ItemValue::Null),
             ];
-            let call = CALLS
-                .iter()
-                .find(|call| word.eq_ignore_ascii_case(call.0))?;
+            let call = CALLS.iter().find(|call| token.is_word(call.0))?;
             if call.1 != ItemValue::Null {
-                tokens.wants(Token::Symbol(b'(')).ok()?;
-                tokens.wants(Token::Symbol(b')')).ok()?;
+                wants(tokens, b"(").ok()?;
+                wants(tokens, b")").ok()?;
             }
             call.1
         }
@@ -68,7 +62,7 @@ pub(super) fn variable<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, (bool, 
     let scope = |word: &[u8]| first.eq_ignore_ascii_case(word);
     let is_global = scope(b"GLOBAL");
     if is_global || scope(b"SESSION") || scope(b"LOCAL") {
-        tokens.wants(Token::Symbol(b'.'))?;
+        wants(tokens, b".")?;
         return Ok((is_global, name(tokens)?));
     }
     Ok((false, first))

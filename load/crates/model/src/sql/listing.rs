@@ -1,20 +1,21 @@
 //! What asks for one of the server's own lists.
 
 use super::{Condition, ListName, Listed, Strange, Understanding, Understood, name, table_name};
-use crate::tokens::{Token, Tokens};
+use super::{wants, wants_word};
+use contend_sql::{Kind, Tokens};
 
 /// A select from one of the server's own lists.
 pub(super) fn listed<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
     let mut columns = Vec::new();
-    if !tokens.takes(Token::Symbol(b'*')) {
+    if !tokens.takes(b"*") {
         loop {
             columns.push(name(tokens)?);
-            if !tokens.takes(Token::Symbol(b',')) {
+            if !tokens.takes(b",") {
                 break;
             }
         }
     }
-    tokens.wants_word(b"FROM")?;
+    wants_word(tokens, b"FROM")?;
     let table = table_name(tokens)?;
     if !table.is_schema() {
         return Err(Strange::Other);
@@ -56,9 +57,7 @@ pub(super) fn show<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<
     let conditions = match list {
         ListName::Warnings => Vec::new(),
         _ if tokens.takes_word(b"LIKE") => {
-            let Token::Text(pattern) = tokens.read() else {
-                return Err(Strange::Other);
-            };
+            let pattern = text(tokens)?;
             let column = match list {
                 ListName::Databases => &b"Database"[..],
                 ListName::Tables => b"Tables_in_sbtest",
@@ -93,35 +92,32 @@ fn condition<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Condition<'s>> {
     let column = name(tokens)?;
     if tokens.takes_word(b"IS") {
         let wanted = !tokens.takes_word(b"NOT");
-        tokens.wants_word(b"NULL")?;
+        wants_word(tokens, b"NULL")?;
         return Ok(Condition::Null { column, wanted });
     }
     if tokens.takes_word(b"LIKE") {
-        let Token::Text(pattern) = tokens.read() else {
-            return Err(Strange::Other);
-        };
+        let pattern = text(tokens)?;
         return Ok(Condition::Like { column, pattern });
     }
     let mut wanted = !tokens.takes_word(b"NOT");
     let mut values = Vec::new();
     if tokens.takes_word(b"IN") {
-        tokens.wants(Token::Symbol(b'('))?;
+        wants(tokens, b"(")?;
         loop {
             values.push(literal(tokens)?);
-            if !tokens.takes(Token::Symbol(b',')) {
+            if !tokens.takes(b",") {
                 break;
             }
         }
-        tokens.wants(Token::Symbol(b')'))?;
+        wants(tokens, b")")?;
     } else {
         if !wanted {
             return Err(Strange::Other);
         }
-        if tokens.takes(Token::Symbol(b'<')) {
-            tokens.wants(Token::Symbol(b'>'))?;
+        if tokens.takes(b"<>") {
             wanted = false;
         } else {
-            tokens.wants(Token::Symbol(b'='))?;
+            wants(tokens, b"=")?;
         }
         values.push(literal(tokens)?);
     }
@@ -132,9 +128,16 @@ fn condition<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Condition<'s>> {
     })
 }
 
+fn text<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
+    match tokens.read() {
+        Some(token) if token.kind == Kind::Text => Ok(token.inner()),
+        _ => Err(Strange::Other),
+    }
+}
+
 fn literal<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
     match tokens.read() {
-        Token::Text(text) | Token::Number(text) => Ok(text),
+        Some(token) if matches!(token.kind, Kind::Text | Kind::Number) => Ok(token.inner()),
         _ => Err(Strange::Other),
     }
 }

@@ -1,14 +1,14 @@
 //! Selects of points, which a load asks again and again: they are read without an allocation.
 
 use super::{PointKey, PointKeys, PointSelect, SbtestColumn, Selected, Strange, TableName};
-use super::{Understanding, name, table_name};
-use crate::tokens::{Token, Tokens};
+use super::{Understanding, name, table_name, wants, wants_word};
+use contend_sql::{Kind, Tokens};
 
 /// None if it is not a select of points at all.
 pub(super) fn points<'s>(tokens: &mut Tokens<'s>) -> Option<Understanding<'s, PointSelect<'s>>> {
     let mut selected = Selected::none();
     let mut unknown = None;
-    if tokens.takes(Token::Symbol(b'*')) {
+    if tokens.takes(b"*") {
         for column in SbtestColumn::ALL {
             selected.push(column)?;
         }
@@ -19,12 +19,12 @@ pub(super) fn points<'s>(tokens: &mut Tokens<'s>) -> Option<Understanding<'s, Po
                 Some(column) => selected.push(column)?,
                 None => unknown = unknown.or(Some(name)),
             }
-            if !tokens.takes(Token::Symbol(b',')) {
+            if !tokens.takes(b",") {
                 break;
             }
         }
     }
-    tokens.wants_word(b"FROM").ok()?;
+    wants_word(tokens, b"FROM").ok()?;
     let table = table_name(tokens).ok()?;
     if table.is_schema() {
         return None;
@@ -38,7 +38,7 @@ fn where_points<'s>(
     table: TableName<'s>,
     unknown: Option<&'s [u8]>,
 ) -> Understanding<'s, PointSelect<'s>> {
-    tokens.wants_word(b"WHERE")?;
+    wants_word(tokens, b"WHERE")?;
     let key = name(tokens)?;
     let column = SbtestColumn::named(key);
     if let Some(unknown) = unknown.or(column.is_none().then_some(key)) {
@@ -50,7 +50,7 @@ fn where_points<'s>(
         _ => return Err(Strange::Other),
     };
     let is_list = tokens.takes_word(b"IN");
-    tokens.wants(Token::Symbol(if is_list { b'(' } else { b'=' }))?;
+    wants(tokens, if is_list { b"(" } else { b"=" })?;
     let keys = PointKeys {
         tokens: tokens.clone(),
         has_more: true,
@@ -60,8 +60,8 @@ fn where_points<'s>(
         if !is_list {
             break;
         }
-        if !tokens.takes(Token::Symbol(b',')) {
-            tokens.wants(Token::Symbol(b')'))?;
+        if !tokens.takes(b",") {
+            wants(tokens, b")")?;
             break;
         }
     }
@@ -75,17 +75,21 @@ fn where_points<'s>(
 
 #[inline]
 pub(super) fn point_key(tokens: &mut Tokens<'_>) -> Option<PointKey> {
-    Some(match tokens.read() {
-        Token::Mark => PointKey::Bound,
-        Token::Number(digits) => PointKey::Key(key(digits)?),
-        Token::Symbol(b'-') => match tokens.read() {
-            Token::Number(digits) => PointKey::Key(key(digits)?.filter(|key| *key == 0)),
-            _ => return None,
-        },
+    let mut token = tokens.read()?;
+    let is_negative = token.is_operator(b"-");
+    if is_negative {
+        token = tokens.read()?;
+    }
+    let number = match token.kind {
+        Kind::Placeholder if !is_negative => return Some(PointKey::Bound),
+        Kind::Number => key(token.text)?,
         // A number in quotes is a number to a server.
-        Token::Text(digits) if !digits.is_empty() => PointKey::Key(key(digits)?),
+        Kind::Text if !is_negative && !token.inner().is_empty() => key(token.inner())?,
         _ => return None,
-    })
+    };
+    Some(PointKey::Key(
+        number.filter(|key| !is_negative || *key == 0),
+    ))
 }
 
 /// A whole number, which may match no row; none if it is not a whole number.

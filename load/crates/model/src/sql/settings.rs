@@ -1,12 +1,12 @@
 //! SET: of the server's variables, and of a session's.
 
 use super::items::variable;
-use super::{Assignment, Strange, Understanding, Understood, name};
-use crate::tokens::{Token, Tokens};
+use super::{Assignment, Strange, Understanding, Understood, name, wants};
+use contend_sql::{Kind, Tokens};
 
 pub(super) fn set<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
     if tokens.takes_word(b"NAMES") || tokens.takes_word(b"CHARSET") {
-        tokens.skip_value();
+        skip_value(tokens);
         return Ok(Understood::SetSession(Vec::new()));
     }
     let (mut global, mut session) = (Vec::new(), Vec::new());
@@ -16,7 +16,7 @@ pub(super) fn set<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'
             Setting::Session(name) => session.push(name),
             Setting::Nothing => {}
         }
-        if !tokens.takes(Token::Symbol(b',')) {
+        if !tokens.takes(b",") {
             break;
         }
     }
@@ -37,13 +37,13 @@ enum Setting<'s> {
 }
 
 fn setting<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Setting<'s>> {
-    let (is_global, name) = if tokens.takes(Token::Variable) {
+    let (is_global, name) = if tokens.takes(b"@@") {
         variable(tokens)?
-    } else if tokens.takes(Token::Symbol(b'@')) {
+    } else if tokens.takes(b"@") {
         // A variable of the client's own: nothing here reads it.
         name(tokens)?;
         wants_equals(tokens)?;
-        tokens.skip_value();
+        skip_value(tokens);
         return Ok(Setting::Nothing);
     } else {
         let is_global = tokens.takes_word(b"GLOBAL");
@@ -52,9 +52,9 @@ fn setting<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Setting<'s>> {
         }
         if tokens.takes_word(b"TRANSACTION") {
             // Its properties, with commas between them.
-            tokens.skip_value();
-            while tokens.takes(Token::Symbol(b',')) {
-                tokens.skip_value();
+            skip_value(tokens);
+            while tokens.takes(b",") {
+                skip_value(tokens);
             }
             return Ok(Setting::Nothing);
         }
@@ -62,17 +62,37 @@ fn setting<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Setting<'s>> {
     };
     wants_equals(tokens)?;
     if !is_global {
-        tokens.skip_value();
+        skip_value(tokens);
         return Ok(Setting::Session(name));
     }
-    let value = match tokens.read() {
-        Token::Text(text) | Token::Number(text) | Token::Word(text) => text,
-        _ => return Err(Strange::Other),
-    };
-    Ok(Setting::Global(Assignment { name, value }))
+    match tokens.read() {
+        Some(value) if matches!(value.kind, Kind::Text | Kind::Number | Kind::Word) => {
+            let value = value.inner();
+            Ok(Setting::Global(Assignment { name, value }))
+        }
+        _ => Err(Strange::Other),
+    }
 }
 
 fn wants_equals<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, ()> {
-    tokens.takes(Token::Symbol(b':'));
-    tokens.wants(Token::Symbol(b'='))
+    match tokens.takes(b":=") {
+        true => Ok(()),
+        false => wants(tokens, b"="),
+    }
+}
+
+/// Up to the next comma that is in no parentheses, or the end.
+fn skip_value(tokens: &mut Tokens<'_>) {
+    let mut depth = 0usize;
+    let mut after = tokens.clone();
+    while let Some(token) = after.read() {
+        match token.text {
+            b"(" => depth += 1,
+            b")" => depth = depth.saturating_sub(1),
+            b"," if depth == 0 => return,
+            b";" => return,
+            _ => {}
+        }
+        *tokens = after.clone();
+    }
 }

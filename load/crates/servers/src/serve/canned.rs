@@ -4,7 +4,7 @@
 //! those bytes. All rows hold the same values: no client reads them.
 
 use super::reply::{Cell, ColumnOut, ReplyWriter};
-use super::text::{TextMeaning, meaning, parameters, prefix, starts_value, values};
+use super::text::{Prefix, TextMeaning, meaning, parameters};
 use super::{Answering, Refusal, When};
 use contend_wire::mysql::BoundValues;
 
@@ -17,10 +17,8 @@ const KEPT_ROWS_MAX: usize = 1024;
 /// All statements that begin alike, up to their first value.
 #[derive(Debug)]
 struct CannedKind {
-    prefix: Vec<u8>,
+    prefix: Prefix,
     meaning: TextMeaning,
-    /// Rows are as many as values follow: the prefix ends in front of a list.
-    lists: bool,
     /// Rendered answers, by dialect and number of rows.
     kept: [Vec<Option<Box<[u8]>>>; 4],
 }
@@ -42,31 +40,17 @@ pub struct Canned {
 
 impl CannedKind {
     fn of(sql: &[u8]) -> Self {
-        let prefix = prefix(sql).to_vec();
-        let beginning = prefix.trim_ascii_end().to_ascii_uppercase();
         Self {
-            lists: beginning.ends_with(b" IN (") || beginning.ends_with(b" IN("),
+            prefix: Prefix::of(sql),
             meaning: meaning(sql),
-            prefix,
             kept: Default::default(),
         }
     }
 
-    /// Whether a statement is of this kind: it begins so, and its first value follows.
-    #[inline]
-    fn has(&self, sql: &[u8]) -> bool {
-        let Some(rest) = sql.strip_prefix(self.prefix.as_slice()) else {
-            return false;
-        };
-        rest.first()
-            .is_none_or(|next| starts_value(self.prefix.last(), *next))
-    }
-
     fn rows(&self, sql: &[u8]) -> usize {
         match &self.meaning {
-            TextMeaning::Rows { .. } if self.lists => {
-                values(sql.get(self.prefix.len()..).unwrap_or_default())
-            }
+            // Rows are as many as values follow.
+            TextMeaning::Rows { .. } if self.prefix.lists => self.prefix.values(sql),
             TextMeaning::Rows { rows, .. } => *rows,
             _ => 0,
         }
@@ -100,10 +84,14 @@ impl CannedKind {
 impl Canned {
     /// The kind of a statement, learnt if it is new; none if there are too many.
     fn kind(&mut self, sql: &[u8]) -> Option<usize> {
-        if self.kinds.get(self.last).is_some_and(|kind| kind.has(sql)) {
+        if self
+            .kinds
+            .get(self.last)
+            .is_some_and(|kind| kind.prefix.begins(sql))
+        {
             return Some(self.last);
         }
-        let place = match self.kinds.iter().position(|kind| kind.has(sql)) {
+        let place = match self.kinds.iter().position(|kind| kind.prefix.begins(sql)) {
             Some(place) => place,
             None if self.kinds.len() == KINDS_MAX => return None,
             None => {

@@ -6,7 +6,8 @@
 //! numbered in the order of receipt: a script's threads cannot know how many events the others have
 //! begun, and sysbench has no number to send.
 
-use super::text::prefix;
+use super::text::first_value;
+use contend_sql::{Kind, Mode, Tokens, begins_with};
 use contend_wire::Value;
 use contend_wire::mysql::BoundValues;
 
@@ -21,26 +22,14 @@ pub enum Demand {
 
 /// What a statement that came as text asks.
 pub fn of_text(sql: &[u8]) -> Demand {
-    let sql = sql.trim_ascii_start();
-    let begins = |with: &[u8]| {
-        sql.get(..with.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(with))
-    };
-    if begins(b"SET ") || begins(b"SHOW ") || begins(b"SELECT @@") {
+    let mut tokens = Tokens::new(sql, Mode::default());
+    let reads_variable = tokens.takes_word(b"SELECT") && tokens.takes(b"@@");
+    if reads_variable || begins_with(sql, &["SET", "SHOW"]) {
         return Demand::Settings;
     }
-    let value = sql.get(prefix(sql).len()..).unwrap_or_default();
-    Demand::Event(whole_number(value))
-}
-
-/// The digits that a value begins with; none if it is not a whole number, or too long for one.
-fn whole_number(value: &[u8]) -> Option<u64> {
-    let end = value.iter().position(|byte| !byte.is_ascii_digit());
-    let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
-    if matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
-        return None;
-    }
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let value = first_value(sql).filter(|value| value.kind == Kind::Number);
+    let digits = value.and_then(|value| std::str::from_utf8(value.text).ok());
+    Demand::Event(digits.and_then(|digits| digits.parse().ok()))
 }
 
 /// The first value of an execution, if it is a whole number.

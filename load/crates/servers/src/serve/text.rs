@@ -4,6 +4,7 @@
 //! result.
 
 use super::reply::ColumnOut;
+use contend_sql::{Kind, Mode, Token, Tokens, first_word, is_name, placeholders};
 use contend_wire::mysql::value::kind;
 
 /// Rows of a range: sysbench's ranges span a hundred.
@@ -27,9 +28,7 @@ pub enum TextMeaning {
 
 /// Understands a statement.
 pub fn meaning(sql: &[u8]) -> TextMeaning {
-    let sql = sql.trim_ascii();
-    let first = word(sql);
-    match first.as_slice() {
+    match first_word(sql).to_ascii_uppercase().as_slice() {
         b"SELECT" => TextMeaning::Rows {
             columns: columns(sql),
             rows: rows(sql),
@@ -38,94 +37,100 @@ pub fn meaning(sql: &[u8]) -> TextMeaning {
             columns: ["Variable_name", "Value"].map(ColumnOut::text).to_vec(),
             rows: 0,
         },
-        b"LOAD" if find(sql, b"LOCAL").is_some() => TextMeaning::LocalFile,
+        b"LOAD" if words(sql, b"LOCAL") > 0 => TextMeaning::LocalFile,
         b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" => TextMeaning::Changes(1),
         _ => TextMeaning::Changes(0),
     }
 }
 
-/// Question marks outside of texts.
+/// The number of placeholders.
 pub fn parameters(sql: &[u8]) -> u16 {
-    let mut quote = None;
-    let mut count = 0u16;
-    for byte in sql {
-        match (quote, byte) {
-            (None, b'?') => count = count.saturating_add(1),
-            (None, b'\'' | b'"' | b'`') => quote = Some(*byte),
-            (Some(open), close) if open == *close => quote = None,
-            _ => {}
-        }
-    }
-    count
+    let count = placeholders(sql, Mode::default()).count();
+    count.try_into().unwrap_or(u16::MAX)
+}
+
+/// The first value of a statement.
+pub fn first_value(sql: &[u8]) -> Option<Token<'_>> {
+    Tokens::new(sql, Mode::default()).find(is_value)
+}
+
+fn is_value(token: &Token<'_>) -> bool {
+    token.kind.is_literal() || token.kind == Kind::Placeholder
 }
 
 /// The text up to its first value: the common start of all statements of a kind.
-pub fn prefix(sql: &[u8]) -> &[u8] {
-    let mut before = None;
-    for (place, byte) in sql.iter().enumerate() {
-        if starts_value(before, *byte) {
-            return sql.get(..place).unwrap_or(sql);
-        }
-        before = Some(byte);
-    }
-    sql
+#[derive(Debug)]
+pub struct Prefix {
+    text: Vec<u8>,
+    /// A list of values follows: it ends in `IN (`.
+    pub lists: bool,
 }
 
-/// Whether a value begins at a byte, by the byte before it: the 1 of `sbtest1` is none.
-#[inline]
-pub fn starts_value(before: Option<&u8>, byte: u8) -> bool {
-    match byte {
-        b'?' | b'\'' | b'"' => true,
-        b'0'..=b'9' => !before.is_some_and(|b| b.is_ascii_alphanumeric() || b"_$@`".contains(b)),
-        _ => false,
+impl Prefix {
+    pub fn of(sql: &[u8]) -> Self {
+        let end = first_value(sql).map_or(sql.len(), |value| value.start);
+        let text = sql.get(..end).unwrap_or(sql).to_vec();
+        let (mut lists, mut is_in) = (false, false);
+        for token in Tokens::new(&text, Mode::default()).filter(|token| token.kind.is_code()) {
+            lists = is_in && token.is_operator(b"(");
+            is_in = token.is_word(b"IN");
+        }
+        Self { text, lists }
+    }
+
+    /// Whether a statement begins so, and its first value follows: the 1 of `sbtest1` is none.
+    #[inline]
+    pub fn begins(&self, sql: &[u8]) -> bool {
+        let is_name = |byte: Option<&u8>| byte.copied().is_some_and(is_name);
+        sql.starts_with(&self.text)
+            && Tokens::starting_at(sql, self.text.len(), Mode::default())
+                .next()
+                .is_none_or(|next| {
+                    let joins = is_name(self.text.last()) && is_name(next.text.first());
+                    is_value(&next) && !joins
+                })
+    }
+
+    /// Number of values of the list that follows, up to its parenthesis.
+    #[inline]
+    pub fn values(&self, sql: &[u8]) -> usize {
+        let tokens = Tokens::starting_at(sql, self.text.len(), Mode::default());
+        let list = tokens.take_while(|token| !token.is_operator(b")"));
+        1 + list.filter(|token| token.is_operator(b",")).count()
     }
 }
 
 /// How many rows answer a SELECT, unless a list of values decides otherwise.
 fn rows(sql: &[u8]) -> usize {
-    if [b"SUM(".as_slice(), b"COUNT("]
-        .iter()
-        .any(|name| find(sql, name).is_some())
-    {
-        return 1;
+    match words(sql, b"BETWEEN") {
+        ranges if ranges > 0 && !sums(sql) => ranges * RANGE_ROWS,
+        _ => 1,
     }
-    match count(sql, b" BETWEEN ") {
-        0 => 1,
-        ranges => ranges * RANGE_ROWS,
-    }
-}
-
-/// Values of a list up to its parenthesis.
-#[inline]
-pub fn values(list: &[u8]) -> usize {
-    let end = list.iter().position(|b| *b == b')').unwrap_or(list.len());
-    let list = list.get(..end).unwrap_or_default();
-    1 + list.iter().filter(|b| **b == b',').count()
 }
 
 fn columns(sql: &[u8]) -> Vec<ColumnOut> {
-    let list = sql.get(b"SELECT".len()..).unwrap_or_default();
-    let end = find(list, b" FROM ").unwrap_or(list.len());
-    let list = list.get(..end).unwrap_or_default().trim_ascii();
-    let list = list.strip_prefix(b"DISTINCT ").unwrap_or(list);
+    let mut tokens = Tokens::new(sql, Mode::default());
+    while !tokens.takes_word(b"SELECT") && tokens.read().is_some() {}
+    tokens.takes_word(b"DISTINCT");
     let mut columns = Vec::new();
     let mut depth = 0usize;
-    let mut name = Vec::new();
-    for byte in list.iter().chain(b",") {
-        match byte {
-            b',' if depth == 0 => {
-                columns.push(column(name.trim_ascii()));
-                name.clear();
-                if columns.len() == COLUMNS_MAX {
-                    break;
-                }
-                continue;
+    let mut name: Option<(usize, usize)> = None;
+    while columns.len() < COLUMNS_MAX {
+        let token = tokens.read().filter(|token| !token.is_word(b"FROM"));
+        let Some(token) = token.filter(|token| depth > 0 || !token.is_operator(b",")) else {
+            let (start, end) = name.take().unwrap_or_default();
+            columns.push(column(tokens.between(start, end)));
+            match token {
+                Some(_) => continue,
+                None => break,
             }
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
+        };
+        match token.text {
+            b"(" => depth += 1,
+            b")" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        name.push(*byte);
+        name = Some((name.map_or(token.start, |name| name.0), token.end()));
     }
     columns
 }
@@ -140,9 +145,7 @@ fn column(name: &[u8]) -> ColumnOut {
         _ if name.first().is_some_and(u8::is_ascii_digit) || name.starts_with(b"@@") => {
             (kind::LONGLONG, 20)
         }
-        _ if find(name, b"SUM(").is_some() || find(name, b"COUNT(").is_some() => {
-            (kind::LONGLONG, 20)
-        }
+        _ if sums(name) => (kind::LONGLONG, 20),
         _ => return ColumnOut::text(&text),
     };
     ColumnOut {
@@ -152,25 +155,14 @@ fn column(name: &[u8]) -> ColumnOut {
     }
 }
 
-/// The first word, in capitals.
-fn word(sql: &[u8]) -> Vec<u8> {
-    sql.iter()
-        .take(16)
-        .take_while(|b| b.is_ascii_alphabetic())
-        .map(u8::to_ascii_uppercase)
-        .collect()
+fn sums(sql: &[u8]) -> bool {
+    words(sql, b"SUM") + words(sql, b"COUNT") > 0
 }
 
-/// Where `wanted` (in capitals) begins in `text`, in either case.
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len())
-        .position(|window| window.eq_ignore_ascii_case(wanted))
-}
-
-fn count(text: &[u8], wanted: &[u8]) -> usize {
-    text.windows(wanted.len())
-        .filter(|window| window.eq_ignore_ascii_case(wanted))
-        .count()
+/// How often a word is in a statement, in either case.
+fn words(sql: &[u8], word: &[u8]) -> usize {
+    let tokens = Tokens::new(sql, Mode::default());
+    tokens.filter(|token| token.is_word(word)).count()
 }
 
 #[cfg(test)]
@@ -196,7 +188,8 @@ mod tests {
             names_and_rows(points).0,
             ["id", "k", "c", "pad"].map(str::to_owned)
         );
-        assert_eq!(values(b"?, ?, ?) AND x IN (1, 2)"), 3);
+        let prefix = Prefix::of(points.as_bytes());
+        assert_eq!((prefix.lists, prefix.values(points.as_bytes())), (true, 3));
         assert_eq!(
             names_and_rows("select c from sbtest1 where id=42"),
             (vec!["c".to_owned()], 1)
@@ -223,32 +216,30 @@ mod tests {
     }
 
     #[test]
-    fn question_marks_in_texts_are_no_parameters() {
-        assert_eq!(
-            parameters(b"SELECT ?, '?', `a?`, \"?\" FROM t WHERE a IN (?,?)"),
-            3
-        );
-    }
-
-    #[test]
     fn the_first_value_ends_the_prefix_and_names_have_digits() {
-        assert_eq!(
-            prefix(b"SELECT c FROM sbtest1 WHERE id=42"),
-            b"SELECT c FROM sbtest1 WHERE id="
-        );
-        assert_eq!(
-            prefix(b"INSERT INTO t VALUES ('a')"),
-            b"INSERT INTO t VALUES ("
-        );
-        assert_eq!(prefix(b"BEGIN"), b"BEGIN");
-        assert_eq!(prefix(b"7"), b"");
+        for (sql, prefix) in [
+            (
+                "SELECT c FROM sbtest1 WHERE id=42",
+                "SELECT c FROM sbtest1 WHERE id=",
+            ),
+            ("INSERT INTO t VALUES ('a')", "INSERT INTO t VALUES ("),
+            ("BEGIN", "BEGIN"),
+            ("7", ""),
+        ] {
+            let found = Prefix::of(sql.as_bytes());
+            assert_eq!(found.text, prefix.as_bytes());
+            assert!(found.begins(sql.as_bytes()) && !found.begins(b"DO ?"));
+        }
+        let begin = Prefix::of(b"BEGIN");
+        assert!(!begin.begins(b"BEGIN1") && !begin.begins(b"BEGIN x") && begin.begins(b"BEGIN'1'"));
     }
 
     proptest! {
         #[test]
         fn anything_has_a_meaning(sql: Vec<u8>) {
-            let _ = (meaning(&sql), parameters(&sql), values(&sql));
-            prop_assert!(sql.starts_with(prefix(&sql)));
+            let prefix = Prefix::of(&sql);
+            let _ = (meaning(&sql), parameters(&sql), prefix.values(&sql));
+            prop_assert!(prefix.begins(&sql));
         }
     }
 }

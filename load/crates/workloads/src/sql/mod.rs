@@ -3,13 +3,13 @@
 mod parse;
 mod placeholder;
 
-pub use parse::{Comment, SqlError, comment};
+pub use parse::SqlError;
 
 use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way};
-use super::told::{Told, native};
-use crate::statement::{can_be_prepared, first_word};
-use crate::told;
+use super::statement::can_be_prepared;
+use super::told::{self, Told, native};
 use contend_engine::workload::{EventKind, Workload};
+use contend_sql::begins_with;
 use parse::{EventText, StatementText};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -155,12 +155,9 @@ impl Kind for Sql {
 
     fn leaves_transaction(&self, event: &OpenEvent) -> bool {
         self.events.get(event.place).is_some_and(|event| {
-            event.statements.iter().any(|statement| {
-                matches!(
-                    first_word(beginning(statement)).as_str(),
-                    "BEGIN" | "START" | "SET" | "XA"
-                )
-            })
+            let words = ["BEGIN", "START", "SET", "XA"];
+            let mut statements = event.statements.iter();
+            statements.any(|one| begins_with(beginning(one).as_bytes(), &words))
         })
     }
 

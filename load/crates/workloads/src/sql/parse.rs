@@ -4,6 +4,7 @@
 
 use super::placeholder::{Argument, Source};
 use contend_engine::workload::CLASSES_MAX;
+use contend_sql::{Kind, Mode, Token, Tokens};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -55,9 +56,8 @@ const PLACEHOLDERS_MAX: usize = 65_535;
 /// The first thing that is wrong with it.
 pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
     let mut parser = Parser {
-        rest: text,
-        line: 1,
-        column: 1,
+        text,
+        tokens: Tokens::new(text.as_bytes(), Mode::default()),
     };
     let mut events: Vec<EventText> = Vec::new();
     let mut statements = 0;
@@ -65,25 +65,28 @@ pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
     let mut has_headers = false;
     let mut names: HashMap<String, usize> = HashMap::new();
     loop {
-        parser.skip_blank()?;
+        parser.skip_blank();
         let start = parser.place();
         match parser.peek() {
             None => break,
             Some('@') => {
                 if !has_headers && !events.is_empty() {
-                    return Err(
-                        start.error("statements before the first @ line belong to no event")
-                    );
+                    return Err(parser.error(
+                        start,
+                        "statements before the first @ line belong to no event",
+                    ));
                 }
                 if let Some(event) = events.last()
                     && event.statements.is_empty()
                 {
-                    return Err(start.error(format!("event {:?} has no statement", event.name)));
+                    return Err(
+                        parser.error(start, format!("event {:?} has no statement", event.name))
+                    );
                 }
                 has_headers = true;
                 let (name, weight) = parser.header()?;
                 if events.iter().any(|event| event.name == name) {
-                    return Err(start.error(format!("event {name:?} exists already")));
+                    return Err(parser.error(start, format!("event {name:?} exists already")));
                 }
                 names.clear();
                 events.push(EventText {
@@ -96,7 +99,9 @@ pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
             Some(_) => {
                 statements += 1;
                 if statements > STATEMENTS_MAX {
-                    return Err(start.error(format!("more than {STATEMENTS_MAX} statements")));
+                    return Err(
+                        parser.error(start, format!("more than {STATEMENTS_MAX} statements"))
+                    );
                 }
                 if !has_headers {
                     names.clear();
@@ -116,71 +121,48 @@ pub fn parse(text: &str) -> Result<Vec<EventText>, SqlError> {
         }
     }
     match events.last() {
-        None => Err(parser.place().error("there is no statement")),
-        Some(event) if event.statements.is_empty() => Err(parser
-            .place()
-            .error(format!("event {:?} has no statement", event.name))),
+        None => Err(parser.error(parser.place(), "there is no statement")),
+        Some(event) if event.statements.is_empty() => Err(parser.error(
+            parser.place(),
+            format!("event {:?} has no statement", event.name),
+        )),
         Some(_) => Ok(events),
     }
 }
 
-#[derive(Clone, Copy)]
-struct Place {
-    line: u32,
-    column: u32,
-}
-
-impl Place {
-    fn error(self, message: impl Into<String>) -> SqlError {
-        SqlError {
-            line: self.line,
-            column: self.column,
-            message: message.into(),
-        }
-    }
-}
-
 struct Parser<'t> {
-    rest: &'t str,
-    line: u32,
-    column: u32,
+    text: &'t str,
+    tokens: Tokens<'t>,
 }
 
 impl<'t> Parser<'t> {
-    fn place(&self) -> Place {
-        Place {
-            line: self.line,
-            column: self.column,
+    fn error(&self, place: usize, message: impl Into<String>) -> SqlError {
+        let before = self.text.get(..place).unwrap_or(self.text);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        SqlError {
+            line: 1 + before.matches('\n').count() as u32,
+            column: 1 + line.chars().count() as u32,
+            message: message.into(),
         }
+    }
+
+    fn place(&self) -> usize {
+        self.tokens.place()
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.place()..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest.chars().next()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let mut chars = self.rest.chars();
-        let next = chars.next()?;
-        self.rest = chars.as_str();
-        if next == '\n' {
-            self.line = self.line.saturating_add(1);
-            self.column = 1;
-        } else {
-            self.column = self.column.saturating_add(1);
-        }
-        Some(next)
-    }
-
-    fn skip(&mut self, characters: usize) {
-        for _ in 0..characters {
-            self.next();
-        }
+        self.rest().chars().next()
     }
 
     fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
-        let end = self.rest.find(|c| !wanted(c)).unwrap_or(self.rest.len());
-        let (taken, _) = self.rest.split_at(end);
-        self.skip(taken.chars().count());
+        let rest = self.rest();
+        let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        let (taken, _) = rest.split_at(end);
+        self.tokens.skip_to(self.place() + end);
         taken
     }
 
@@ -188,47 +170,30 @@ impl<'t> Parser<'t> {
     fn eat(&mut self, wanted: char) -> bool {
         let eats = self.peek() == Some(wanted);
         if eats {
-            self.next();
+            self.tokens.skip_to(self.place() + wanted.len_utf8());
         }
         eats
     }
 
-    /// Passes over blanks and comments between statements.
-    fn skip_blank(&mut self) -> Result<(), SqlError> {
-        loop {
-            self.take_while(char::is_whitespace);
-            match comment(self.rest) {
-                Some(Comment::Line) => {
-                    self.take_while(|c| c != '\n');
-                }
-                Some(Comment::Block) => {
-                    self.block()?;
-                }
-                None => return Ok(()),
-            }
-        }
+    fn text_of(&self, token: Token<'t>) -> &'t str {
+        self.text.get(token.start..token.end()).unwrap_or_default()
     }
 
-    /// Takes a block comment.
-    fn block(&mut self) -> Result<&'t str, SqlError> {
-        let start = self.place();
-        match self.rest.find("*/") {
-            Some(end) => {
-                let (comment, _) = self.rest.split_at(end + 2);
-                self.skip(comment.chars().count());
-                Ok(comment)
-            }
-            None => Err(start.error("this comment has no end (*/)")),
+    /// Passes over blanks and comments between statements.
+    fn skip_blank(&mut self) {
+        let mut after = self.tokens.clone();
+        while let Some(Kind::Space | Kind::Comment) = after.next().map(|token| token.kind) {
+            self.tokens = after.clone();
         }
     }
 
     /// `@name` or `@name weight 3`, up to the end of the line.
     fn header(&mut self) -> Result<(String, u64), SqlError> {
-        self.next();
+        self.eat('@');
         let start = self.place();
         let name = self.take_while(is_name);
         if name.is_empty() {
-            return Err(start.error("a name must follow the @, of letters, digits and _"));
+            return Err(self.error(start, "a name must follow the @, of letters, digits and _"));
         }
         self.take_while(is_space);
         let mut weight = 1;
@@ -238,7 +203,7 @@ impl<'t> Parser<'t> {
             self.take_while(is_space);
             let start = self.place();
             if self.peek() == Some('=') {
-                return Err(start.error("write a weight without =, such as `weight 3`"));
+                return Err(self.error(start, "write a weight without =, such as `weight 3`"));
             }
             let digits = self.take_while(|c| c.is_ascii_digit());
             weight = digits
@@ -246,16 +211,21 @@ impl<'t> Parser<'t> {
                 .ok()
                 .filter(|weight| (1..=WEIGHT_MAX).contains(weight))
                 .ok_or_else(|| {
-                    start.error(format!("a weight is a whole number from 1 to {WEIGHT_MAX}"))
+                    self.error(
+                        start,
+                        format!("a weight is a whole number from 1 to {WEIGHT_MAX}"),
+                    )
                 })?;
             self.take_while(is_space);
         } else if !word.is_empty() {
-            return Err(start.error(format!("unknown word {word:?}; use `weight 3`")));
+            return Err(self.error(start, format!("unknown word {word:?}; use `weight 3`")));
         }
         match self.peek() {
             None | Some('\n' | '\r') => Ok((name.to_owned(), weight)),
-            _ if comment(self.rest).is_some() => Ok((name.to_owned(), weight)),
-            Some(_) => Err(self.place().error("the statements begin on the next line")),
+            Some(_) => match self.tokens.clone().next().map(|token| token.kind) {
+                Some(Kind::Comment | Kind::Unterminated) => Ok((name.to_owned(), weight)),
+                _ => Err(self.error(self.place(), "the statements begin on the next line")),
+            },
         }
     }
 
@@ -269,44 +239,41 @@ impl<'t> Parser<'t> {
         let mut piece = String::new();
         let mut pieces = Vec::new();
         let mut placeholders = Vec::new();
-        loop {
-            match self.peek() {
-                None => return Err(start.error("this statement has no end (;)")),
-                Some(';') => {
-                    self.next();
+        let mut ends = false;
+        while let Some(token) = self.tokens.next() {
+            let text = self.text_of(token);
+            match (token.kind, text) {
+                (Kind::Unterminated, _) => return Err(self.no_end(token.start)),
+                (Kind::Operator, ";") => {
+                    ends = true;
                     break;
                 }
-                Some('{') if self.rest.starts_with("{{") => {
-                    self.skip(2);
-                    piece.push('{');
-                }
-                Some('}') if self.rest.starts_with("}}") => {
-                    self.skip(2);
-                    piece.push('}');
-                }
-                Some('}') => return Err(self.place().error("a } without its {; write }} for one")),
-                Some('{') => {
+                (Kind::Operator, "{") if !self.eat('{') => {
                     if placeholders.len() == PLACEHOLDERS_MAX {
-                        return Err(self.place().error("too many placeholders"));
+                        return Err(self.error(token.start, "too many placeholders"));
                     }
                     placeholders.push(self.placeholder(names, sources)?);
                     pieces.push(std::mem::take(&mut piece));
                 }
-                Some('\'' | '"' | '`') => piece.push_str(self.quoted()?),
-                Some(_) => match comment(self.rest) {
-                    Some(Comment::Line) => {
-                        self.take_while(|c| c != '\n');
-                    }
-                    // Hints are comments to us and orders to the server.
-                    Some(Comment::Block) => piece.push_str(self.block()?),
-                    None => piece.extend(self.next()),
-                },
+                (Kind::Operator, "}") if !self.eat('}') => {
+                    let why = "a } without its {; write }} for one";
+                    return Err(self.error(token.start, why));
+                }
+                // Hints are comments to us and orders to the server.
+                (Kind::Comment, _) if !text.starts_with("/*") => {}
+                _ => piece.push_str(text),
             }
+        }
+        if let Some(place) = self.tokens.open_comment() {
+            return Err(self.no_end(place));
+        }
+        if !ends {
+            return Err(self.error(start, "this statement has no end (;)"));
         }
         piece.truncate(piece.trim_end().len());
         pieces.push(piece);
         if placeholders.is_empty() && pieces.iter().all(|piece| piece.is_empty()) {
-            return Err(start.error("an empty statement"));
+            return Err(self.error(start, "an empty statement"));
         }
         Ok(StatementText {
             pieces,
@@ -314,63 +281,61 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A quoted part, with its quotes. A quote inside is doubled or follows a backslash.
-    fn quoted(&mut self) -> Result<&'t str, SqlError> {
-        let start = self.place();
-        let text = self.rest;
-        let Some(quote) = self.next() else {
-            return Ok("");
-        };
-        loop {
-            match self.next() {
-                None => return Err(start.error(format!("this {quote} has no end"))),
-                Some('\\') if quote != '`' => {
-                    self.next();
-                }
-                Some(c) if c == quote && !self.eat(quote) => break,
-                Some(_) => {}
-            }
-        }
-        let (quoted, _) = text.split_at(text.len() - self.rest.len());
-        Ok(quoted)
+    /// Refuses the quote or the comment that begins here.
+    fn no_end(&self, place: usize) -> SqlError {
+        let rest = self.text.get(place..).unwrap_or_default();
+        let quote = rest.chars().find(|c| "'\"`".contains(*c));
+        self.error(
+            place,
+            match quote {
+                Some(quote) if !rest.starts_with("/*") => format!("this {quote} has no end"),
+                _ => "this comment has no end (*/)".to_owned(),
+            },
+        )
     }
 
-    /// `{name}` or `{name:type(arguments)}`. Returns the place of its source.
+    /// What follows the `{` of `{name}` or `{name:type(arguments)}`. Returns the place of its source.
     fn placeholder(
         &mut self,
         names: &mut HashMap<String, usize>,
         sources: &mut Vec<Source>,
     ) -> Result<usize, SqlError> {
-        self.next();
         self.take_while(char::is_whitespace);
         let start = self.place();
         let name = self.take_while(is_name);
         if name.is_empty() {
-            return Err(start.error("placeholder without a name; write {id:uniform(1, 100)}"));
+            return Err(self.error(
+                start,
+                "placeholder without a name; write {id:uniform(1, 100)}",
+            ));
         }
         self.take_while(char::is_whitespace);
-        let place = if self.eat(':') {
-            self.take_while(char::is_whitespace);
-            let source = self.source()?;
-            if names.contains_key(name) {
-                return Err(start.error(format!(
+        let place =
+            if self.eat(':') {
+                self.take_while(char::is_whitespace);
+                let source = self.source()?;
+                if names.contains_key(name) {
+                    return Err(self.error(start, format!(
                     "{{{name}}} is defined twice; use {{{name}}} alone from the second time on"
                 )));
-            }
-            names.insert(name.to_owned(), sources.len());
-            sources.push(source);
-            sources.len() - 1
-        } else {
-            *names.get(name).ok_or_else(|| {
-                start.error(format!(
-                    "{{{name}}} is not defined; the first time write for example \
+                }
+                names.insert(name.to_owned(), sources.len());
+                sources.push(source);
+                sources.len() - 1
+            } else {
+                *names.get(name).ok_or_else(|| {
+                    self.error(
+                        start,
+                        format!(
+                            "{{{name}}} is not defined; the first time write for example \
                      {{{name}:uniform(1, 100)}}"
-                ))
-            })?
-        };
+                        ),
+                    )
+                })?
+            };
         self.take_while(char::is_whitespace);
         if !self.eat('}') {
-            return Err(self.place().error("a } must end the placeholder here"));
+            return Err(self.error(self.place(), "a } must end the placeholder here"));
         }
         Ok(place)
     }
@@ -381,9 +346,10 @@ impl<'t> Parser<'t> {
         let kind = self.take_while(is_name);
         self.take_while(char::is_whitespace);
         if !self.eat('(') {
-            return Err(self
-                .place()
-                .error("the type's arguments must follow here, in parentheses"));
+            return Err(self.error(
+                self.place(),
+                "the type's arguments must follow here, in parentheses",
+            ));
         }
         let mut arguments = Vec::new();
         self.take_while(char::is_whitespace);
@@ -396,19 +362,24 @@ impl<'t> Parser<'t> {
                     break;
                 }
                 if !self.eat(',') {
-                    return Err(self.place().error("a comma or a ) must follow here"));
+                    return Err(self.error(self.place(), "a comma or a ) must follow here"));
                 }
             }
         }
-        Source::new(kind, arguments).map_err(|message| start.error(message))
+        Source::new(kind, arguments).map_err(|message| self.error(start, message))
     }
 
     /// A number, or text in single quotes.
     fn argument(&mut self) -> Result<Argument, SqlError> {
         let start = self.place();
-        if self.peek() == Some('\'') {
-            let quoted = self.quoted()?;
-            let inner = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+        if self.peek() == Some('\'')
+            && let Some(token) = self.tokens.next()
+        {
+            let inner = match token.kind {
+                Kind::Text => token.start + 1..token.end() - 1,
+                _ => return Err(self.no_end(start)),
+            };
+            let inner = self.text.get(inner).unwrap_or_default();
             return Ok(Argument::Text(inner.replace("''", "'")));
         }
         let number = self.take_while(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
@@ -418,30 +389,12 @@ impl<'t> Parser<'t> {
         }
         match plain.parse::<f64>() {
             Ok(real) if real.is_finite() && !plain.is_empty() => Ok(Argument::Real(real)),
-            _ => Err(start.error("a number, or text in single quotes, must follow here")),
+            _ => Err(self.error(
+                start,
+                "a number, or text in single quotes, must follow here",
+            )),
         }
     }
-}
-
-pub enum Comment {
-    Line,
-    Block,
-}
-
-/// The comment that begins here, as the servers see it: two dashes need a blank after them.
-pub fn comment(text: &str) -> Option<Comment> {
-    if text.starts_with("/*") {
-        return Some(Comment::Block);
-    }
-    if text.starts_with('#') {
-        return Some(Comment::Line);
-    }
-    let after = text.strip_prefix("--")?;
-    after
-        .chars()
-        .next()
-        .is_none_or(char::is_whitespace)
-        .then_some(Comment::Line)
 }
 
 fn is_name(c: char) -> bool {

@@ -2,8 +2,9 @@
 //! statements that the server cannot prepare.
 //!
 //! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks inside
-//! quotes too. Here strings are escaped and quotes are respected.
+//! quotes too. Here strings are escaped, and quotes and comments are respected.
 
+use contend_sql::{Mode, placeholders};
 use contend_wire::Value;
 use contend_workloads::statement::put_literal;
 
@@ -16,25 +17,13 @@ pub struct Template {
 
 impl Template {
     pub fn new(sql: &[u8]) -> Self {
-        let mut pieces = vec![Vec::new()];
-        let mut quote = None;
-        let mut escaped = false;
-        for &byte in sql {
-            if byte == b'?' && quote.is_none() {
-                pieces.push(Vec::new());
-                continue;
-            }
-            if let Some(piece) = pieces.last_mut() {
-                piece.push(byte);
-            }
-            match quote {
-                Some(_) if escaped => escaped = false,
-                Some(open) if byte == open => quote = None,
-                Some(open) => escaped = byte == b'\\' && open != b'`',
-                None if matches!(byte, b'\'' | b'"' | b'`') => quote = Some(byte),
-                None => {}
-            }
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        for mark in placeholders(sql, Mode::default()) {
+            pieces.push(sql.get(start..mark.start).unwrap_or_default().to_vec());
+            start = mark.end();
         }
+        pieces.push(sql.get(start..).unwrap_or_default().to_vec());
         Self { pieces }
     }
 
