@@ -1,6 +1,7 @@
 //! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use crate::cpus::calls::{Calls, calls};
 use crate::cpus::chain::latency_ns;
 use crate::cpus::matrix::{NodeMatrix, matrix, measured};

@@ -1,6 +1,7 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use contend_reactor::signals::Signals;
 use contend_reactor::socket::Address;
 use contend_reactor::threads;

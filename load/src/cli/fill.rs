@@ -2,7 +2,8 @@
 
 mod board;
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use board::Board;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};

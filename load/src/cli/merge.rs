@@ -1,7 +1,7 @@
 //! `contend-load merge`: the outcome of a run of several hosts, from the lines of its parts.
 
 use super::outcome_lines::{OutcomeWriter, host_figures};
-use super::output::CommandError;
+use contend_console::output::CommandError;
 use super::part::job_of_share;
 use super::plan_file;
 use contend_engine::arrival::Share;

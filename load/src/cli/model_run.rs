@@ -1,6 +1,7 @@
 //! `contend-load model-run`: the model server in virtual time.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use contend_figures::Latency;
 use contend_figures::outcome::Percentiles;
 use contend_model::KeyCacheSizes;

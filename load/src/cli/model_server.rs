@@ -1,6 +1,7 @@
 //! `contend-load model-server`: a server with known true effects.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use contend_model::Knobs;
 use contend_model::server::{ModelService, serve};
 use contend_model::variables::ServerVariables;

@@ -1,7 +1,9 @@
 //! `contend-load null-server`: answers without a database, to measure the client.
 
-use super::output::{self, CommandError};
-use super::service_time::{self, us_ns};
+use contend_console::output;
+use contend_console::output::CommandError;
+use crate::cli::service_time;
+use super::service_time::us_ns;
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::threads;

@@ -3,7 +3,7 @@
 mod load;
 pub mod nodes;
 
-use super::suggestions::nearest_of;
+use contend_console::suggestions::nearest_of;
 use contend_client::request::Tongue;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::{ArmAsks, dispenser_of};

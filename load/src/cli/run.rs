@@ -3,9 +3,11 @@
 
 use super::new_file::NewFile;
 use super::outcome_lines::OutcomeWriter;
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use super::plan_file;
-use super::sysbench::planned::{self, Planned, in_script};
+use contend_sysbench::command::planned;
+use contend_sysbench::command::planned::{Planned, in_script};
 use contend_engine::arrival::Share;
 use contend_engine::choice::{Choice, choose};
 use contend_engine::job::Job;

@@ -1,6 +1,7 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use clap::ValueEnum;
 use contend_figures::outcome::Outcome;
 use contend_model::Knobs;

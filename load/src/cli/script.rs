@@ -1,9 +1,10 @@
 //! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
-use super::output::{self, CommandError};
+use contend_console::output;
+use contend_console::output::CommandError;
 use super::plan_file;
-use super::sysbench::planned::{Planned, in_script};
-use crate::cli::sysbench::planned;
+use contend_sysbench::command::planned::{Planned, in_script};
+use contend_sysbench::command::planned;
 use contend_data::filling::make_database;
 use contend_plan::Plan;
 use contend_reactor::threads;

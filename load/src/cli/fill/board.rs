@@ -1,6 +1,6 @@
 //! The progress of a fill: each table, and all of them together.
 
-use crate::cli::output;
+use contend_console::output;
 use contend_data::filling::{FillPhase, LoadProgress};
 use contend_data::schema::Dataset;
 use contend_figures::outcome::{FillOutcome, FillProgress, TableProgress};

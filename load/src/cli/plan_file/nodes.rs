@@ -1,7 +1,7 @@
 //! Refuses what a plan cannot mean by its nodes, and reads which node an event asks.
 
 use super::check_members;
-use crate::cli::suggestions::nearest_of;
+use contend_console::suggestions::nearest_of;
 use contend_plan::{Node, Owner, Plan, Route as Spec};
 use contend_workloads::native::{ByKey, NodeRoute};
 use contend_workloads::told::Told;

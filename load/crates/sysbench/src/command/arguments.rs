@@ -1,8 +1,9 @@
 //! Takes a command line apart: options, the test, the command.
 
-use super::table::{self, Whose};
-use crate::cli::secrets;
-use crate::cli::without_mark;
+use crate::command::table;
+use super::table::Whose;
+use contend_console::secrets;
+use contend_console::without_mark;
 use contend_client::failure;
 use contend_sysbench::lua::options::{
     BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse,

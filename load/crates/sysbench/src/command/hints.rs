@@ -1,7 +1,7 @@
 //! Hints for a user whose command line failed.
 
 use super::table;
-use crate::cli::suggestions::{nearest_of, with_minus_signs, without_dashes};
+use contend_console::suggestions::{nearest_of, with_minus_signs, without_dashes};
 use contend_sysbench::lua::chunks;
 use contend_sysbench::lua::options::{OptionType, normal_name};
 use contend_sysbench::lua::run::{Compat, LoadedScript};

@@ -1,10 +1,11 @@
 //! The command `run`: events on all threads, reports, the end.
 
-use super::report::{self, Form};
+use crate::command::report;
+use super::report::Form;
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt, hints};
-use crate::cli::output::remark;
+use contend_console::output::remark;
 use contend_engine::job::{ArmJob, Job, Pacing, Setup, Several};
 use contend_engine::measured::Progress;
 use contend_figures::outcome::one_line;

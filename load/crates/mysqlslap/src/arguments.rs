@@ -5,8 +5,8 @@
 //! may stand in front.
 
 use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
-use crate::cli::secrets;
-use crate::cli::suggestions::{nearest_of, with_minus_signs, without_dashes};
+use contend_console::secrets;
+use contend_console::suggestions::{nearest_of, with_minus_signs, without_dashes};
 
 /// One given option.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -152,7 +152,7 @@ fn compression(options: &ScriptOptions, compat: Compat) -> Result<Option<Algorit
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cli::sysbench::arguments::{CommandLine, read_known};
+    use crate::command::arguments::{CommandLine, read_known};
 
     fn options(words: &[&str], compat: Compat) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

@@ -3,7 +3,7 @@
 use super::arguments::SlapOptions;
 use super::auto::Auto;
 use super::split::split;
-use crate::cli::without_mark;
+use contend_console::without_mark;
 use contend_client::failure;
 use contend_workloads::client_list::Text;
 use std::path::Path;

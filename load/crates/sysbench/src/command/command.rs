@@ -3,7 +3,7 @@
 use super::arguments::{Given, Wrong};
 use super::settings::Settings;
 use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, hints, settle_options};
-use crate::cli::secrets;
+use contend_console::secrets;
 use contend_figures::outcome::one_line;
 use contend_sysbench::host::{Servers, run_command};
 use contend_sysbench::lua::options::Declared;

@@ -1,6 +1,6 @@
 //! The books of a run: its counts and records since the last report of each kind.
 
-use crate::cli::output::ratio;
+use contend_console::output::ratio;
 use contend_figures::{Counter, Latency, Reading};
 
 /// Figures of one stretch of time.

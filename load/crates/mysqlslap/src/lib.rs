@@ -24,8 +24,8 @@ pub mod fuzzed {
     pub use super::split::{as_mysqlslap, split};
 }
 
-use crate::cli::output::{end_with_the_pipe, remark};
-use crate::cli::secrets;
+use contend_console::output::{end_with_the_pipe, remark};
+use contend_console::secrets;
 use contend_client::Target;
 use contend_client::blocking::ControlConnection;
 use contend_client::failure;

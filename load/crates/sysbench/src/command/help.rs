@@ -1,7 +1,7 @@
 //! Lists of options, as sysbench lays them out.
 
 use super::table::Group;
-use crate::cli::sysbench::table;
+use crate::command::table;
 use contend_sysbench::lua::options::{Declared, OptionType};
 use contend_sysbench::lua::run::Compat;
 use std::fmt::Write as _;

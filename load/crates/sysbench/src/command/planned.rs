@@ -2,11 +2,13 @@
 //! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
-use super::settings::{self, OsThreads};
-use super::table::{self, InPlan, Known};
+use crate::command::settings;
+use super::settings::OsThreads;
+use crate::command::table;
+use super::table::{InPlan, Known};
 use super::{servers, settle_options};
-use crate::cli::output::arm_last_words;
-use crate::cli::suggestions::nearest_of;
+use crate::command::planned::arm_last_words;
+use contend_console::suggestions::nearest_of;
 use contend_client::target::target_of;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::dispenser_of;

@@ -1,7 +1,7 @@
 //! Finds the script that a command line names.
 
 use super::table::BUILT_IN;
-use crate::cli::secrets::hidden;
+use contend_console::secrets::hidden;
 use contend_sysbench::lua::modules;
 use contend_sysbench::lua::run::LoadedScript;
 use std::io::Read as _;

@@ -281,7 +281,7 @@ pub fn take_deprecated(line: &mut CommandLine, options: &mut ScriptOptions) -> V
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cli::sysbench::arguments::read_known;
+    use crate::command::arguments::read_known;
 
     fn options(words: &[&str]) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

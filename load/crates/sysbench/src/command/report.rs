@@ -1,7 +1,7 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
 use super::books::ReportFigures;
-use crate::cli::output::ratio;
+use contend_console::output::ratio;
 use contend_figures::{Counter, Latency, Reading};
 use contend_sysbench::lua::histogram::Histogram;
 use contend_sysbench::lua::run::Compat;

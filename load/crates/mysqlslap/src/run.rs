@@ -1,11 +1,12 @@
 //! Every engine, every number of clients, every iteration, in mysqlslap's order.
 
-use super::load::{self, AUTOCOMMIT_OFF, Iteration, NO_KEY, SlapProgress};
+use crate::load;
+use super::load::{AUTOCOMMIT_OFF, Iteration, NO_KEY, SlapProgress};
 use super::report::{Round, Writers};
 use super::settings::SlapSettings;
 use super::values::EngineGiven;
 use super::{SlapHalt, print, print_statement};
-use crate::cli::output::remark;
+use contend_console::output::remark;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, endless};
 use contend_figures::outcome::Failure;

@@ -19,8 +19,8 @@ mod settings;
 mod table;
 mod watch;
 
-use crate::cli::output::{end_with_the_pipe, remark};
-use crate::cli::secrets;
+use contend_console::output::{end_with_the_pipe, remark};
+use contend_console::secrets;
 use arguments::{CommandLine, Given, Refused};
 use contend_engine::arrival::{Dispenser, Schedule};
 use contend_sysbench::host::{BlockingIo, Servers};

@@ -1,7 +1,8 @@
 //! Which option files and groups are read, and the words in them.
 
-use super::option_file::{self, OptionLine, WrongOptionFile};
-use crate::cli::without_mark;
+use crate::option_file;
+use super::option_file::{OptionLine, WrongOptionFile};
+use contend_console::without_mark;
 use contend_client::failure;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
