@@ -1,6 +1,6 @@
 //! What users of mysqlslap write: option files and lists of statements, read or refused.
 
-use contend_load::cli::mysqlslap::fuzzed::{as_mysqlslap, read_option_file, split};
+use contend_mysqlslap::fuzzed::{as_mysqlslap, read_option_file, split};
 
 /// The first line is the delimiter, the rest the text.
 pub fn run(data: &[u8]) {

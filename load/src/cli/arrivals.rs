@@ -3,9 +3,9 @@
 //! Together with the null server's service times, this fixes when each event of a run should begin
 //! and end. Reports of a run can be checked against it.
 
+use super::{plan_file, service_time};
 use contend_console::output;
 use contend_console::output::CommandError;
-use super::{plan_file, service_time};
 use contend_engine::arrival::{Arrivals, Curve};
 use contend_plan::{Arrival, Plan};
 use contend_reactor::clock::seconds_ns;

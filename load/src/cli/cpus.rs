@@ -1,13 +1,13 @@
 //! `contend-load cpus`: the speed of this host's CPUs together, and how far apart they are.
 
-use contend_console::output;
-use contend_console::output::CommandError;
 use crate::cpus::calls::{Calls, calls};
 use crate::cpus::chain::latency_ns;
 use crate::cpus::matrix::{NodeMatrix, matrix, measured};
 use crate::cpus::nodes::HostNodes;
 use crate::cpus::pairs::{Distance, Sample, distance};
 use crate::cpus::{allowed, speeds};
+use contend_console::output;
+use contend_console::output::CommandError;
 use contend_figures::outcome::Failure;
 use serde::Serialize;
 use std::io;

@@ -69,7 +69,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
         };
         Box::new(tell) as Tell
     });
-    let stood = stand(&line, &mut output::listening, requests, &stop);
+    let stood = stand(&line, &mut super::listening, requests, &stop);
     drop(signals);
     output::whole_json(&in_json(&stood?))
 }

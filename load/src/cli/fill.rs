@@ -2,14 +2,14 @@
 
 mod board;
 
-use contend_console::output;
-use contend_console::output::CommandError;
 use board::Board;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use contend_client::Target;
 use contend_client::target::{address_of, password_of};
 use contend_client::tls::{consent_of, tls_of};
+use contend_console::output;
+use contend_console::output::CommandError;
 use contend_data::filling::{Filled, Trouble, fill_dataset, make_database};
 use contend_data::mark;
 use contend_data::registry;

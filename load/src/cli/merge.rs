@@ -1,9 +1,9 @@
 //! `contend-load merge`: the outcome of a run of several hosts, from the lines of its parts.
 
 use super::outcome_lines::{OutcomeWriter, host_figures};
-use contend_console::output::CommandError;
 use super::part::job_of_share;
 use super::plan_file;
+use contend_console::output::CommandError;
 use contend_engine::arrival::Share;
 use contend_engine::measured::{Measured, Progress};
 use contend_engine::merge::{HostParts, PartInterval};

@@ -10,23 +10,23 @@ mod fill;
 mod merge;
 mod model_run;
 mod model_server;
-pub mod mysqlslap;
 mod new_file;
 mod null_server;
 mod outcome_lines;
-mod output;
 mod part;
 pub mod plan_file;
 mod run;
 mod schema;
 mod script;
-mod secrets;
 mod service_time;
-mod suggestions;
-mod sysbench;
 
 use clap::{Parser, Subcommand};
-use output::CommandError;
+use contend_console::output::{self, CommandError};
+use contend_console::secrets;
+use contend_mysqlslap as mysqlslap;
+use contend_reactor::doors::Listening;
+use contend_sysbench::cli as sysbench;
+use serde_json::json;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -133,7 +133,14 @@ fn words(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
     arguments.into_iter().map(text).collect()
 }
 
-/// A file's text without the mark that some editors put in front of UTF-8; servers refuse it.
-fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
+/// Prints where clients can connect.
+fn listening(listening: &Listening) {
+    let said = json!({
+        "type": "listening",
+        "pid": std::process::id(),
+        "socket": listening.socket,
+        "port": listening.port,
+    });
+    // A program that does not read it waits for the socket instead.
+    let _ = output::line(&said.to_string());
 }

@@ -62,7 +62,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);
-    let served = serve(&service, &mut output::listening, &stop);
+    let served = serve(&service, &mut super::listening, &stop);
     drop(signals);
     let served = served?;
     output::whole_json(&json!({

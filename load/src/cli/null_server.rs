@@ -1,9 +1,9 @@
 //! `contend-load null-server`: answers without a database, to measure the client.
 
+use super::service_time::us_ns;
+use crate::cli::service_time;
 use contend_console::output;
 use contend_console::output::CommandError;
-use crate::cli::service_time;
-use super::service_time::us_ns;
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::threads;
@@ -66,7 +66,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
     let signals = Signals::raise(&stop);
-    let served = serve(&service, &mut output::listening, &stop);
+    let served = serve(&service, &mut super::listening, &stop);
     drop(signals);
     output::whole_json(&in_json(&served?))
 }

@@ -3,8 +3,8 @@
 mod figures;
 
 use super::new_file::NewFile;
-use contend_console::output::ratio;
 use contend_console::output;
+use contend_console::output::ratio;
 use contend_engine::job::{ArmJob, Setup};
 use contend_engine::measured;
 use contend_engine::measured::{Ended, Measured, Progress, Queue};

@@ -2,9 +2,9 @@
 //! the difference between the clocks of two of them.
 
 use super::outcome_lines::OutcomeWriter;
+use super::plan_file;
 use contend_console::output;
 use contend_console::output::CommandError;
-use super::plan_file;
 use contend_engine::arrival::Share;
 use contend_engine::job::Job;
 use contend_engine::measured::Progress;

@@ -3,8 +3,8 @@
 mod load;
 pub mod nodes;
 
-use contend_console::suggestions::nearest_of;
 use contend_client::request::Tongue;
+use contend_console::suggestions::nearest_of;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::{ArmAsks, dispenser_of};
 use contend_engine::workload::Workload;

@@ -3,11 +3,9 @@
 
 use super::new_file::NewFile;
 use super::outcome_lines::OutcomeWriter;
+use super::plan_file;
 use contend_console::output;
 use contend_console::output::CommandError;
-use super::plan_file;
-use contend_sysbench::command::planned;
-use contend_sysbench::command::planned::{Planned, in_script};
 use contend_engine::arrival::Share;
 use contend_engine::choice::{Choice, choose};
 use contend_engine::job::Job;
@@ -17,6 +15,8 @@ use contend_engine::run;
 use contend_figures::outcome::Outcome;
 use contend_plan;
 use contend_plan::{Plan, Protocol};
+use contend_sysbench::cli::planned;
+use contend_sysbench::cli::planned::{Planned, in_script};
 use contend_sysbench::host;
 use contend_sysbench::lua::run::Run;
 use contend_sysbench::lua::workload::ScriptWorkload;
@@ -45,7 +45,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
         return Ok(ExitCode::SUCCESS);
     }
     if !scripts.read.is_empty() {
-        output::arm_last_words(&scripts.names(), true)?;
+        planned::arm_last_words(&scripts.names(), true)?;
     }
     measure(job, log, &scripts)
 }

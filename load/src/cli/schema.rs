@@ -1,8 +1,8 @@
 //! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
 
+use clap::ValueEnum;
 use contend_console::output;
 use contend_console::output::CommandError;
-use clap::ValueEnum;
 use contend_figures::outcome::Outcome;
 use contend_model::Knobs;
 use contend_model::variables::ServerVariables;

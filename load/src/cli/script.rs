@@ -1,13 +1,13 @@
 //! The script of a plan: runs it as a workload, describes it, or lets it prepare its tables.
 
+use super::plan_file;
 use contend_console::output;
 use contend_console::output::CommandError;
-use super::plan_file;
-use contend_sysbench::command::planned::{Planned, in_script};
-use contend_sysbench::command::planned;
 use contend_data::filling::make_database;
 use contend_plan::Plan;
 use contend_reactor::threads;
+use contend_sysbench::cli::planned;
+use contend_sysbench::cli::planned::{Planned, in_script};
 use contend_sysbench::host;
 use contend_sysbench::lua::options::{OptionType, normal_name};
 use contend_sysbench::lua::{Called, ScriptError, Sharing, thread};
@@ -57,7 +57,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     if !arguments.prepare {
         return output::whole_json(&describe(&script).map_err(in_script)?);
     }
-    output::arm_last_words(script.name(), true)?;
+    planned::arm_last_words(script.name(), true)?;
     prepare(&plan, &script, arguments.create_database)
 }
 

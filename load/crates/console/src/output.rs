@@ -3,11 +3,8 @@
 
 use super::secrets;
 use contend_figures::outcome::{Failure, Outcome, one_line, shown};
-use contend_servers::null_server::Listening;
-use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
 use rustix::stdio::dup2_stdout;
 use serde::Serialize;
-use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
@@ -40,6 +37,11 @@ pub fn keep_from_scripts() -> io::Result<()> {
     Ok(())
 }
 
+/// The descriptor that lines for programs are written to.
+pub fn descriptor() -> RawFd {
+    KEPT.get().map_or(io::stdout().as_raw_fd(), File::as_raw_fd)
+}
+
 /// A report may go into a pipe that its reader closes early: from here on the program then ends
 /// quietly, as programs in C do. To be called before any thread exists.
 pub fn end_with_the_pipe() {
@@ -52,18 +54,6 @@ pub fn end_with_the_pipe() {
 /// Writes an outcome as one line.
 pub fn outcome(outcome: &Outcome) -> io::Result<()> {
     line(&serde_json::to_string(outcome)?)
-}
-
-/// Prints where clients can connect.
-pub fn listening(listening: &Listening) {
-    let said = json!({
-        "type": "listening",
-        "pid": std::process::id(),
-        "socket": listening.socket,
-        "port": listening.port,
-    });
-    // A program that does not read it waits for the socket instead.
-    let _ = line(&said.to_string());
 }
 
 /// Prints a text that is the whole output of a command.
@@ -141,35 +131,6 @@ pub fn run_failed(failure: Failure) -> Result<ExitCode, CommandError> {
     remark(&format!("contend-load: {}", in_words(&failure)));
     outcome(&Outcome::Error(failure))?;
     Ok(ExitCode::FAILURE)
-}
-
-/// From now on, if a script brings the process down, a message goes to standard error. In a run it
-/// is also the outcome.
-pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
-    let overflow = Failure::with_hint(
-        format!("the script {scripts} failed: {STACK_OVERFLOW}"),
-        "check which of its callbacks call themselves",
-    );
-    let bad_address = Failure::with_hint(
-        format!("the script {scripts} failed: it used an invalid address"),
-        "check its use of the FFI and of C modules; if it uses neither, report it",
-    );
-    let lines = |failure: Failure| -> io::Result<Vec<(RawFd, Vec<u8>)>> {
-        let said = format!("contend-load: {}\n", in_words(&failure));
-        let mut lines = vec![(io::stderr().as_raw_fd(), said.into_bytes())];
-        if is_run {
-            let to = KEPT.get().map_or(io::stdout().as_raw_fd(), File::as_raw_fd);
-            let outcome = serde_json::to_string(&Outcome::Error(failure))?;
-            lines.push((to, format!("{outcome}\n").into_bytes()));
-        }
-        Ok(lines)
-    };
-    LastWords {
-        overflow: lines(overflow)?,
-        bad_address: lines(bad_address)?,
-    }
-    .arm();
-    Ok(())
 }
 
 /// A quotient; 0 if there is nothing to divide by.

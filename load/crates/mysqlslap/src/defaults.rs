@@ -1,9 +1,9 @@
 //! Which option files and groups are read, and the words in them.
 
-use crate::option_file;
 use super::option_file::{OptionLine, WrongOptionFile};
-use contend_console::without_mark;
+use crate::option_file;
 use contend_client::failure;
+use contend_console::without_mark;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 

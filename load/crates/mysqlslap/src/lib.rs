@@ -24,11 +24,11 @@ pub mod fuzzed {
     pub use super::split::{as_mysqlslap, split};
 }
 
-use contend_console::output::{end_with_the_pipe, remark};
-use contend_console::secrets;
 use contend_client::Target;
 use contend_client::blocking::ControlConnection;
 use contend_client::failure;
+use contend_console::output::{end_with_the_pipe, remark};
+use contend_console::secrets;
 use contend_figures::outcome::{Failure, one_line};
 use load::SlapProgress;
 use report::Writers;

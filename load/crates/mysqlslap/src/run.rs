@@ -1,14 +1,14 @@
 //! Every engine, every number of clients, every iteration, in mysqlslap's order.
 
-use crate::load;
 use super::load::{AUTOCOMMIT_OFF, Iteration, NO_KEY, SlapProgress};
 use super::report::{Round, Writers};
 use super::settings::SlapSettings;
 use super::values::EngineGiven;
 use super::{SlapHalt, print, print_statement};
-use contend_console::output::remark;
+use crate::load;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, endless};
+use contend_console::output::remark;
 use contend_figures::outcome::Failure;
 use contend_sql::begins_with;
 use contend_workloads::client_list::Text;

@@ -3,8 +3,8 @@
 use super::arguments::SlapOptions;
 use super::auto::Auto;
 use super::split::split;
-use contend_console::without_mark;
 use contend_client::failure;
+use contend_console::without_mark;
 use contend_workloads::client_list::Text;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Hints for a user whose command line failed.
 
 use super::table;
+use crate::lua::chunks;
+use crate::lua::options::{OptionType, normal_name};
+use crate::lua::run::{Compat, LoadedScript};
 use contend_console::suggestions::{nearest_of, with_minus_signs, without_dashes};
-use contend_sysbench::lua::chunks;
-use contend_sysbench::lua::options::{OptionType, normal_name};
-use contend_sysbench::lua::run::{Compat, LoadedScript};
 
 /// Tests of 0.4 and 0.5 whose names are others today.
 const SUCCESSORS: [(&str, &str); 7] = [

@@ -1,14 +1,12 @@
 //! Takes a command line apart: options, the test, the command.
 
-use crate::command::table;
 use super::table::Whose;
+use crate::cli::table;
+use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
+use crate::lua::run::Compat;
+use contend_client::failure;
 use contend_console::secrets;
 use contend_console::without_mark;
-use contend_client::failure;
-use contend_sysbench::lua::options::{
-    BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse,
-};
-use contend_sysbench::lua::run::Compat;
 
 /// A command line, before anybody asked what its options mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The options that do not belong to scripts: names, kinds, defaults, whose they are, help.
 
+use crate::lua::options::{OptionType, normal_name};
+use crate::lua::run::Compat;
 use InPlan::{Open, Said};
 use OptionType::{Bool, Double, File, Int, List, Size, Str};
 use Whose::{Both, Only1_0, Only1_1, Ours};
-use contend_sysbench::lua::options::{OptionType, normal_name};
-use contend_sysbench::lua::run::Compat;
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ pub fn named_in_either(first: Compat, name: &str) -> Option<&'static Known> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use contend_sysbench::lua::options::parse;
+    use crate::lua::options::parse;
     use std::collections::HashSet;
 
     #[test]

@@ -1,9 +1,9 @@
 //! Lists of options, as sysbench lays them out.
 
 use super::table::Group;
-use crate::command::table;
-use contend_sysbench::lua::options::{Declared, OptionType};
-use contend_sysbench::lua::run::Compat;
+use crate::cli::table;
+use crate::lua::options::{Declared, OptionType};
+use crate::lua::run::Compat;
 use std::fmt::Write as _;
 
 /// The output of `--help`.

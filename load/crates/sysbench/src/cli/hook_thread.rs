@@ -2,10 +2,10 @@
 //! holds up neither the run nor its end.
 
 use super::books::ReportFigures;
-use contend_sysbench::host::Servers;
-use contend_sysbench::lua::native_stack::STACK_BYTES;
-use contend_sysbench::lua::run::Run;
-use contend_sysbench::lua::{ScriptError, State, thread};
+use crate::host::Servers;
+use crate::lua::native_stack::STACK_BYTES;
+use crate::lua::run::Run;
+use crate::lua::{ScriptError, State, thread};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;

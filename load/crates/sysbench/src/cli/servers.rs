@@ -2,14 +2,14 @@
 
 use super::arguments::Wrong;
 use super::settings::path_of;
+use crate::host::Servers;
+use crate::lua::database::{Database, Endpoint};
+use crate::lua::options::{ScriptOptions, list};
+use crate::lua::run::Compat;
 use contend_client::tls::{consent_of, tls_of};
 use contend_figures::IgnoredErrors;
 use contend_plan::{Tls, TlsMode};
 use contend_reactor::socket::{Address, local_socket};
-use contend_sysbench::host::Servers;
-use contend_sysbench::lua::database::{Database, Endpoint};
-use contend_sysbench::lua::options::{ScriptOptions, list};
-use contend_sysbench::lua::run::Compat;
 use contend_wire::Credentials;
 use contend_wire::mysql;
 use contend_wire::mysql::Algorithm;
@@ -152,7 +152,7 @@ fn compression(options: &ScriptOptions, compat: Compat) -> Result<Option<Algorit
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::command::arguments::{CommandLine, read_known};
+    use crate::cli::arguments::{CommandLine, read_known};
 
     fn options(words: &[&str], compat: Compat) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

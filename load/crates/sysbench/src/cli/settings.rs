@@ -1,10 +1,10 @@
 //! The options as checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
+use crate::lua::options::{OptionValue, ScriptOptions, normal_name};
+use crate::lua::run::{Compat, Draws, Run};
 use contend_random::Distribution;
 use contend_random::Shape;
-use contend_sysbench::lua::options::{OptionValue, ScriptOptions, normal_name};
-use contend_sysbench::lua::run::{Compat, Draws, Run};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -281,7 +281,7 @@ pub fn take_deprecated(line: &mut CommandLine, options: &mut ScriptOptions) -> V
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::command::arguments::read_known;
+    use crate::cli::arguments::read_known;
 
     fn options(words: &[&str]) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

@@ -11,7 +11,7 @@ mod events;
 mod help;
 mod hints;
 mod hook_thread;
-pub(super) mod planned;
+pub mod planned;
 mod report;
 mod script;
 mod servers;
@@ -19,22 +19,22 @@ mod settings;
 mod table;
 mod watch;
 
-use contend_console::output::{end_with_the_pipe, remark};
-use contend_console::secrets;
-use arguments::{CommandLine, Given, Refused};
-use contend_engine::arrival::{Dispenser, Schedule};
-use contend_sysbench::host::{BlockingIo, Servers};
-use contend_sysbench::lua::chunks::Chunks;
-use contend_sysbench::lua::figures::Figures;
-use contend_sysbench::lua::loaded::Loaded;
-use contend_sysbench::lua::log::{Level, Log, write_stdout};
-use contend_sysbench::lua::native_stack::{LastWords, STACK_OVERFLOW};
-use contend_sysbench::lua::options::{
+use crate::host::{BlockingIo, Servers};
+use crate::lua::chunks::Chunks;
+use crate::lua::figures::Figures;
+use crate::lua::loaded::Loaded;
+use crate::lua::log::{Level, Log, write_stdout};
+use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
+use crate::lua::options::{
     BadValue, Declared, OptionType, OptionValue, ScriptOptions, normal_name, parse,
 };
-use contend_sysbench::lua::run::{Compat, Late, Run, Stop};
-use contend_sysbench::lua::states::States;
-use contend_sysbench::lua::{ScriptError, State};
+use crate::lua::run::{Compat, Late, Run, Stop};
+use crate::lua::states::States;
+use crate::lua::{ScriptError, State};
+use arguments::{CommandLine, Given, Refused};
+use contend_console::output::{end_with_the_pipe, remark};
+use contend_console::secrets;
+use contend_engine::arrival::{Dispenser, Schedule};
 use script::Found;
 use settings::Settings;
 use std::process::ExitCode;
@@ -231,7 +231,7 @@ fn print_header(log: &Log, compat: Compat) {
         "sysbench {} (contend-load {} using bundled LuaJIT {})\n",
         compat.version(),
         env!("CARGO_PKG_VERSION"),
-        contend_sysbench::lua::luajit_version()
+        crate::lua::luajit_version()
     ));
 }
 
@@ -319,6 +319,6 @@ fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, Script
 
 /// Reports that a function of the script failed.
 pub(crate) fn fatal(run: &Run, function: &str, error: &ScriptError) -> Halt {
-    contend_sysbench::lua::thread::say_failed(run, function, error);
+    crate::lua::thread::say_failed(run, function, error);
     Halt::Reported
 }

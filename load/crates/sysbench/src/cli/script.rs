@@ -1,9 +1,9 @@
 //! Finds the script that a command line names.
 
 use super::table::BUILT_IN;
+use crate::lua::modules;
+use crate::lua::run::LoadedScript;
 use contend_console::secrets::hidden;
-use contend_sysbench::lua::modules;
-use contend_sysbench::lua::run::LoadedScript;
 use std::io::Read as _;
 
 /// Longest script that is read: anything longer was named by mistake.

@@ -3,12 +3,12 @@
 use super::arguments::{Given, Wrong};
 use super::settings::Settings;
 use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, hints, settle_options};
+use crate::host::{Servers, run_command};
+use crate::lua::options::Declared;
+use crate::lua::run::Run;
+use crate::lua::{Called, Sharing, State, thread};
 use contend_console::secrets;
 use contend_figures::outcome::one_line;
-use contend_sysbench::host::{Servers, run_command};
-use contend_sysbench::lua::options::Declared;
-use contend_sysbench::lua::run::Run;
-use contend_sysbench::lua::{Called, Sharing, State, thread};
 use std::sync::Arc;
 
 /// Commands that a script may define as a function of the same name.

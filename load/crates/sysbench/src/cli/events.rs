@@ -1,23 +1,23 @@
 //! The command `run`: events on all threads, reports, the end.
 
-use crate::command::report;
 use super::report::Form;
 use super::settings::{OsThreads, Settings};
 use super::watch::{CUMULATIVE, DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt, hints};
+use crate::cli::report;
+use crate::host;
+use crate::host::{Alarm, Servers};
+use crate::lua::fiber::NOT_READY;
+use crate::lua::log::{Level, Log, write_stdout};
+use crate::lua::run::{Compat, Run};
+use crate::lua::workload::ScriptWorkload;
+use crate::lua::{ScriptError, State, thread};
 use contend_console::output::remark;
 use contend_engine::job::{ArmJob, Job, Pacing, Setup, Several};
 use contend_engine::measured::Progress;
 use contend_figures::outcome::one_line;
 use contend_figures::{Latency, Tally};
 use contend_reactor::clock::{nanoseconds, seconds_ns};
-use contend_sysbench::host;
-use contend_sysbench::host::{Alarm, Servers};
-use contend_sysbench::lua::fiber::NOT_READY;
-use contend_sysbench::lua::log::{Level, Log, write_stdout};
-use contend_sysbench::lua::run::{Compat, Run};
-use contend_sysbench::lua::workload::ScriptWorkload;
-use contend_sysbench::lua::{ScriptError, State, thread};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

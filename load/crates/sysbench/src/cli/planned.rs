@@ -2,28 +2,32 @@
 //! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
-use crate::command::settings;
 use super::settings::OsThreads;
-use crate::command::table;
 use super::table::{InPlan, Known};
 use super::{servers, settle_options};
-use crate::command::planned::arm_last_words;
-use contend_console::suggestions::nearest_of;
+use crate::cli::settings;
+use crate::cli::table;
+use crate::host::{Hosted, Servers};
+use crate::lua::chunks;
+use crate::lua::chunks::Chunks;
+use crate::lua::figures::Figures;
+use crate::lua::loaded::{Loaded, Search};
+use crate::lua::log::{Level, Log};
+use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
+use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
+use crate::lua::run::{Compat, LoadedScript, Run, Stop};
+use crate::lua::states::States;
+use crate::lua::{State, thread};
 use contend_client::target::target_of;
+use contend_console::output::{descriptor, in_words};
+use contend_console::suggestions::nearest_of;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::dispenser_of;
+use contend_figures::outcome::{Failure, Outcome};
 use contend_plan::{Plan, Protocol, Script as Spec, ScriptValue};
-use contend_sysbench::host::{Hosted, Servers};
-use contend_sysbench::lua::chunks;
-use contend_sysbench::lua::chunks::Chunks;
-use contend_sysbench::lua::figures::Figures;
-use contend_sysbench::lua::loaded::{Loaded, Search};
-use contend_sysbench::lua::log::{Level, Log};
-use contend_sysbench::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
-use contend_sysbench::lua::run::{Compat, LoadedScript, Run, Stop};
-use contend_sysbench::lua::states::States;
-use contend_sysbench::lua::{State, thread};
 use std::fmt::Display;
+use std::io;
+use std::os::fd::{AsRawFd as _, RawFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -366,4 +370,32 @@ impl Planned {
     pub fn hosted(&self) -> Hosted<'_> {
         (&self.main, &self.run)
     }
+}
+
+/// From now on, if a script brings the process down, a message goes to standard error. In a run it
+/// is also the outcome.
+pub fn arm_last_words(scripts: &str, is_run: bool) -> io::Result<()> {
+    let overflow = Failure::with_hint(
+        format!("the script {scripts} failed: {STACK_OVERFLOW}"),
+        "check which of its callbacks call themselves",
+    );
+    let bad_address = Failure::with_hint(
+        format!("the script {scripts} failed: it used an invalid address"),
+        "check its use of the FFI and of C modules; if it uses neither, report it",
+    );
+    let lines = |failure: Failure| -> io::Result<Vec<(RawFd, Vec<u8>)>> {
+        let said = format!("contend-load: {}\n", in_words(&failure));
+        let mut lines = vec![(io::stderr().as_raw_fd(), said.into_bytes())];
+        if is_run {
+            let outcome = serde_json::to_string(&Outcome::Error(failure))?;
+            lines.push((descriptor(), format!("{outcome}\n").into_bytes()));
+        }
+        Ok(lines)
+    };
+    LastWords {
+        overflow: lines(overflow)?,
+        bad_address: lines(bad_address)?,
+    }
+    .arm();
+    Ok(())
 }

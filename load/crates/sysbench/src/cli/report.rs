@@ -1,10 +1,10 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
 use super::books::ReportFigures;
+use crate::lua::histogram::Histogram;
+use crate::lua::run::Compat;
 use contend_console::output::ratio;
 use contend_figures::{Counter, Latency, Reading};
-use contend_sysbench::lua::histogram::Histogram;
-use contend_sysbench::lua::run::Compat;
 use std::fmt::Write as _;
 
 const MS_PER_NS: f64 = 1e-6;
