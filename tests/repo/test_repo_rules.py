@@ -34,7 +34,7 @@ BANNED_IN_RUST = [
         {"reactor", "client", "servers", "model", "data", "engine", "sysbench"},
         "return bytes or data; this crate has no sockets and no threads",
     ),
-    (r"\bprocess::exit\(", {"contend-load", "sysbench"}, "return an exit code; only cli ends the program"),
+    (r"\bprocess::exit\(", {"contend-load", "sysbench", "mysqlslap"}, "return an exit code; only a command line ends the program"),
     (r"/proc/self/mem\b", set(), "change memory of ours in a block of unsafe, where it is counted"),
     (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
 ]
