@@ -4,6 +4,14 @@
 //! [`Link`](link::Link) is MySQL's. A [`blocking`](blocking::BlockingLink) link has its socket with
 //! it, on which every call waits. [`target`] reads a plan's servers, [`tls`] the files that TLS
 //! needs.
+//!
+//! ```no_run
+//! use contend_client::blocking::{ControlConnection, endless};
+//! # fn ask(target: &contend_client::Target) -> Result<(), contend_figures::outcome::Failure> {
+//! let mut connection = ControlConnection::open(target)?;
+//! let rows = connection.rows("SELECT VERSION()", &mut endless)?;
+//! # Ok(()) }
+//! ```
 
 pub mod blocking;
 pub mod dialect;

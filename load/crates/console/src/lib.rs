@@ -1,5 +1,10 @@
 //! What the command lines share: lines for people and programs, hidden passwords, names that were
 //! meant.
+//!
+//! ```
+//! let meant = contend_console::suggestions::nearest_of("rowz", ["rows", "tables"].into_iter());
+//! assert_eq!(meant, Some("rows"));
+//! ```
 
 pub mod output;
 pub mod secrets;

@@ -4,6 +4,13 @@
 //! The input of a run is a [`job`], made from a plan in [`of_plan`]. Its result is in [`measured`].
 //! One controller ([`control`]) keeps the time for all workers ([`worker`]). In a run with arms it
 //! hops from arm to arm ([`slices`]).
+//!
+//! ```no_run
+//! # fn of_plan(job: contend_engine::job::Job) -> Result<(), contend_figures::outcome::Failure> {
+//! let measured = contend_engine::run(job, &mut |_progress| {})?;
+//! println!("{} events", measured.tally.events());
+//! # Ok(()) }
+//! ```
 
 mod answers;
 pub mod arrival;

@@ -4,6 +4,12 @@
 //! request loop shares nothing. Tallies merge by addition, which loses nothing. The figures of the
 //! window are the sum of its intervals, and those of a run on several hosts are the sum of the
 //! hosts'. Nothing here draws from a random stream or reads a clock.
+//!
+//! ```
+//! let mut latency = contend_figures::Latency::new();
+//! latency.record_ns(250_000);
+//! assert_eq!(latency.percentiles_us().count, 1);
+//! ```
 
 mod class_times;
 mod counts;

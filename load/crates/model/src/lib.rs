@@ -1,9 +1,14 @@
-//! The core of the model server: the segmented key cache of MyISAM and its surroundings, as data
-//! and decisions. No lock, no clock, no thread and no socket is here.
+//! The model server: the segmented key cache of MyISAM and its surroundings.
 //!
-//! A [`PointQuery`] says act by act ([`Act`]) what a query of the study does: it takes locks, asks
-//! segments for pages, searches them and reads rows. A driver executes each act, with real locks or
-//! in virtual time, and returns an [`ActResult`].
+//! Its core is data and decisions, without a lock, clock, thread or socket: a [`PointQuery`] says
+//! act by act ([`Act`]) what a query of the study does (take locks, ask segments for pages, search
+//! them, read rows). [`server`] executes each act with real locks, [`virtual_time`] in virtual
+//! time; both return an [`ActResult`].
+//!
+//! ```
+//! let index = contend_model::Index::new(1_000_000);
+//! assert_eq!(index.levels(), 3);
+//! ```
 
 pub mod alone;
 pub mod cache;

@@ -3,6 +3,11 @@
 //! Also what runs when the program is called through a link of such a name. Report, CSV and
 //! `--only-print` are mysqlslap's; faults of it that mislead are fixed. Exit codes: 0 done, 1
 //! failed, 2 the request was wrong.
+//!
+//! ```
+//! let code = contend_mysqlslap::main("mysqlslap", &["--no-such-option".to_owned()]);
+//! assert_eq!(code, 2.into());
+//! ```
 
 mod arguments;
 mod auto;

@@ -2,6 +2,15 @@
 //!
 //! Times are seconds as floating point numbers and end in `_s`. A plan is stored with the
 //! results of its run, so it never holds a password: it names the environment variable that does.
+//!
+//! ```
+//! let plan = r#"{"version": 1, "server": {"socket": "/run/mysqld/mysqld.sock", "user": "root"},
+//!     "workload": {"kind": "point_select", "rows": 1000},
+//!     "load": {"connections": 8, "warmup_s": 1.0, "measure_s": 10.0}}"#;
+//! let plan: contend_plan::Plan = serde_json::from_str(plan)?;
+//! assert_eq!(plan.workload.kind, "point_select");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,13 @@
 //! stream of the n-th event of a seed. That event therefore sends the same queries on any number of
 //! threads. [`Stream::new`] gives long streams (one for each connection, one for the schedule),
 //! which differ from those of the events. Not for cryptography.
+//!
+//! ```
+//! use contend_random::{Distribution, Shape, Stream};
+//! let shape = Shape::new(&Distribution::Zipfian { exp: 0.8 });
+//! let draw = |cycle| shape.draw(&mut Stream::for_cycle(1, cycle), 1, 1000);
+//! assert_eq!(draw(7), draw(7));
+//! ```
 
 mod distribution;
 pub mod nurand;

@@ -5,6 +5,16 @@
 //! [`engine`] moves bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, and an
 //! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in. All time is read from one
 //! [`clock`]. The other modules use the system: threads, limits, signals.
+//!
+//! ```
+//! use contend_reactor::{bell::Bell, engine::{Engine as _, Epoll}};
+//! # fn main() -> std::io::Result<()> {
+//! let bell = Bell::new()?;
+//! let mut engine = Epoll::new(1, bell.heard()?)?;
+//! bell.ring();
+//! assert_eq!(engine.wait(None)?, 1);
+//! # Ok(()) }
+//! ```
 
 mod rounds;
 

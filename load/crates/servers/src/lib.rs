@@ -1,5 +1,13 @@
-//! Servers of ours: one that answers without looking, one whose truth is known, a line that delays
-//! bytes, and one that reports its clocks.
+//! Servers of ours: one without tables, a line that delays bytes, and one that reports its clocks.
+//!
+//! [`serve`] is the server's side of the protocol without a socket: a client's bytes in, answers
+//! out. [`event_loop`] gives it sockets and threads. [`null_server`] answers every statement at
+//! once or after a service time; [`far`] stands between a client and a server.
+//!
+//! ```
+//! let server = contend_servers::null_server::testing::NullServer::quick();
+//! assert!(contend_client::blocking::ControlConnection::open(&server.target()).is_ok());
+//! ```
 
 pub mod clock;
 pub mod event_loop;

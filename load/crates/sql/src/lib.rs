@@ -6,6 +6,12 @@
 //!
 //! The text must be in a character set whose multi-byte characters hold no ASCII, such as UTF-8.
 //! MySQL's dollar quotes (`$$ … $$`) are not known.
+//!
+//! ```
+//! use contend_sql::{Mode, literals};
+//! let found = literals(b"SELECT 'a;b' /* 3 */ FROM t WHERE id = 17", Mode::default());
+//! assert_eq!(found.map(|token| token.text).collect::<Vec<_>>(), [&b"'a;b'"[..], b"17"]);
+//! ```
 
 mod statements;
 mod tokens;

@@ -1,4 +1,16 @@
 //! The native workloads: what a session asks, and how its answers are read.
+//!
+//! A workload is one file that has its keys in a plan and draws its statements; the [`registry`]
+//! has a line for each. [`tpcc`] is a folder. What all of them share (connecting, preparing,
+//! retrying, the node of an event) is in [`native`].
+//!
+//! ```
+//! use contend_workloads::{native::Way, registry};
+//! let named = serde_json::from_str(r#"{"kind": "point_select", "rows": 1000}"#)?;
+//! let workload = registry::read(&named)?.build(Way::default())?;
+//! assert_eq!(workload.kinds().len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod batch_insert;
 mod batch_select;
