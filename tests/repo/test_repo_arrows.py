@@ -46,7 +46,7 @@ RUST_ARROWS: dict[str, set[str]] = {
     "arrival": {"plan", "random"},
     "record": {"plan", "outcome"},
     "workload": {"plan", "outcome", "random", "wire", "sql", "arrival", "record"},
-    "fill": {"plan", "outcome", "random", "wire"},
+    "fill": {"plan", "outcome", "random", "wire", "sql"},
     "serve": {"plan", "outcome", "random", "wire", "sql", "fill"},
     "lua": {"plan", "outcome", "random", "wire", "sql", "arrival", "record", "workload"},
     "reactor": {"plan", "outcome"},
