@@ -1,6 +1,6 @@
 //! The reader of SQL text: no byte is lost, and a part reads like the whole.
 
-use contend_sql::{Kind, Mode, Statement, Statements, Tokens, first_word};
+use contend_sql::{Mode, SqlStatement, Statements, TokenKind, Tokens, first_word};
 
 /// The bits of the first byte are the mode. The line after it is a delimiter; without one it is
 /// that of a file. The rest is the text.
@@ -36,16 +36,15 @@ fn tokens(text: &[u8], mode: Mode) {
         // What these are does not depend on what is around them.
         if matches!(
             token.kind,
-            Kind::Space
-                | Kind::Comment
-                | Kind::Skipped
-                | Kind::RunsFrom
-                | Kind::Name
-                | Kind::Text
-                | Kind::Number
-                | Kind::Bits
-                | Kind::Placeholder
-                | Kind::Unterminated
+            TokenKind::Space
+                | TokenKind::Comment
+                | TokenKind::Skipped
+                | TokenKind::Name
+                | TokenKind::Text
+                | TokenKind::Number
+                | TokenKind::Bits
+                | TokenKind::Placeholder
+                | TokenKind::Unterminated
         ) {
             let mut alone = Tokens::new(token.text, mode);
             let same = alone.next().map(|alone| (alone.kind, alone.text));
@@ -59,7 +58,7 @@ fn tokens(text: &[u8], mode: Mode) {
 
 fn statements<'t>(
     text: &[u8],
-    all: impl Iterator<Item = Statement<'t>>,
+    all: impl Iterator<Item = SqlStatement<'t>>,
     mode: Mode,
     delimiter: &[u8],
 ) {

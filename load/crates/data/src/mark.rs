@@ -11,6 +11,8 @@
 //! never by the server, which ignores case. The lab reads and writes the same:
 //! `contend.servers.marks`.
 
+use contend_sql::{Mode, TokenKind, Tokens};
+
 /// The beginning of every mark.
 const MARK: &str = "contend:";
 const LOADING: &str = "loading";
@@ -95,46 +97,14 @@ fn plain(name: &str) -> String {
 pub fn comment_in(options: &str) -> Option<&str> {
     let mut found = None;
     let mut is_next = false;
-    let mut at = 0;
-    while let Some(letter) = options.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = options.get(at..).unwrap_or_default();
-        let length = match letter {
-            '\'' | '"' | '`' => {
-                let length = quoted(rest, letter);
-                if is_next && letter != '`' {
-                    found = rest.get(..length);
-                }
-                is_next = false;
-                length
-            }
-            _ if letter.is_alphanumeric() || letter == '_' => {
-                let is_in = |c: char| c.is_alphanumeric() || c == '_';
-                let length = rest.find(|c: char| !is_in(c)).unwrap_or(rest.len());
-                let word = rest.get(..length).unwrap_or_default();
-                is_next = word.eq_ignore_ascii_case("comment");
-                length
-            }
-            _ => {
-                is_next &= letter.is_whitespace() || letter == '=';
-                letter.len_utf8()
-            }
-        };
-        at += length;
+    let mut tokens = Tokens::new(options.as_bytes(), Mode::default());
+    while let Some(token) = tokens.read() {
+        if is_next && matches!(token.kind, TokenKind::Text | TokenKind::Unterminated) {
+            found = options.get(token.start..token.end());
+        }
+        is_next = token.is_word(b"COMMENT") || is_next && token.is_operator(b"=");
     }
     found
-}
-
-/// Bytes of a text up to the end of the literal that it begins with.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut letters = text.char_indices().skip(1).peekable();
-    while let Some((at, letter)) = letters.next() {
-        if letter == '\\' && quote != '`' {
-            letters.next();
-        } else if letter == quote && letters.next_if(|(_, next)| *next == quote).is_none() {
-            return at + quote.len_utf8();
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

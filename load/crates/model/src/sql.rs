@@ -10,7 +10,7 @@ mod settings;
 
 pub use points::key;
 
-use contend_sql::{Kind, Mode, Tokens};
+use contend_sql::{Mode, TokenKind, Tokens};
 use items::items;
 use listing::{listed, show};
 use points::{point_key, points};
@@ -331,23 +331,17 @@ fn ends(tokens: &mut Tokens<'_>) -> bool {
 /// A name, with or without backticks.
 fn name<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
     match tokens.read() {
-        Some(token) if matches!(token.kind, Kind::Word | Kind::Name) => Ok(token.inner()),
+        Some(token) if matches!(token.kind, TokenKind::Word | TokenKind::Name) => Ok(token.inner()),
         _ => Err(Strange::Other),
     }
 }
 
 fn wants<'s>(tokens: &mut Tokens<'s>, operator: &[u8]) -> Understanding<'s, ()> {
-    match tokens.takes(operator) {
-        true => Ok(()),
-        false => Err(Strange::Other),
-    }
+    tokens.takes(operator).then_some(()).ok_or(Strange::Other)
 }
 
 fn wants_word<'s>(tokens: &mut Tokens<'s>, word: &[u8]) -> Understanding<'s, ()> {
-    match tokens.takes_word(word) {
-        true => Ok(()),
-        false => Err(Strange::Other),
-    }
+    tokens.takes_word(word).then_some(()).ok_or(Strange::Other)
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@
 mod statements;
 mod tokens;
 
-pub use statements::{Statement, Statements};
-pub use tokens::{Kind, Token, Tokens, is_name};
+pub use statements::{SqlStatement, Statements};
+pub use tokens::{Token, TokenKind, Tokens, is_name};
 
 /// What a server's settings change in the reading of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Default for Mode {
 
 /// The placeholders of a prepared statement.
 pub fn placeholders(text: &[u8], mode: Mode) -> impl Iterator<Item = Token<'_>> {
-    Tokens::new(text, mode).filter(|token| token.kind == Kind::Placeholder)
+    Tokens::new(text, mode).filter(|token| token.kind == TokenKind::Placeholder)
 }
 
 /// The values that are written in a text. A sign before a number is not part of it, and `NULL`,
@@ -58,10 +58,10 @@ pub fn literals(text: &[u8], mode: Mode) -> impl Iterator<Item = Token<'_>> {
 pub fn first_word(statement: &[u8]) -> &[u8] {
     let mut tokens = Tokens::new(statement, Mode::default());
     let first = tokens.find(|token| {
-        (token.kind.is_code() || token.kind == Kind::Skipped) && !token.is_operator(b"(")
+        (token.kind.is_code() || token.kind == TokenKind::Skipped) && !token.is_operator(b"(")
     });
     match first {
-        Some(token) if token.kind == Kind::Word => token.text,
+        Some(token) if token.kind == TokenKind::Word => token.text,
         _ => b"",
     }
 }

@@ -1,11 +1,11 @@
 //! From a text to its statements.
 
 use super::tokens::is_space;
-use super::{Kind, Mode, Token, Tokens};
+use super::{Mode, Token, TokenKind, Tokens};
 
 /// A statement without its delimiter and the blanks around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statement<'t> {
+pub struct SqlStatement<'t> {
     /// Its position in the text, in bytes.
     pub start: usize,
     pub text: &'t [u8],
@@ -59,12 +59,12 @@ impl<'t> Statements<'t> {
         let first = self.delimiter.first()?;
         let is_whole = matches!(
             token.kind,
-            Kind::Comment
-                | Kind::Skipped
-                | Kind::Name
-                | Kind::Text
-                | Kind::Bits
-                | Kind::Unterminated
+            TokenKind::Comment
+                | TokenKind::Skipped
+                | TokenKind::Name
+                | TokenKind::Text
+                | TokenKind::Bits
+                | TokenKind::Unterminated
         );
         let length = if is_whole { 1 } else { token.text.len() };
         let is_here = |place: &usize| {
@@ -86,9 +86,9 @@ impl<'t> Statements<'t> {
 }
 
 impl<'t> Iterator for Statements<'t> {
-    type Item = Statement<'t>;
+    type Item = SqlStatement<'t>;
 
-    fn next(&mut self) -> Option<Statement<'t>> {
+    fn next(&mut self) -> Option<SqlStatement<'t>> {
         let mut start = self.place;
         let mut tokens = Tokens::starting_at(self.text, start, self.mode);
         let mut is_empty = true;
@@ -97,15 +97,15 @@ impl<'t> Iterator for Statements<'t> {
             let open = tokens.open_comment();
             let Some(token) = tokens.next() else {
                 self.place = self.text.len();
-                return (!is_empty).then(|| Statement {
+                return (!is_empty).then(|| SqlStatement {
                     unterminated: unterminated.or(open),
                     ..self.statement(start, self.text.len())
                 });
             };
             if let Some(end) = self.delimiter_in(token) {
                 self.place = end + self.delimiter.len();
-                if !is_empty || end > token.start && token.kind != Kind::Space {
-                    return Some(Statement {
+                if !is_empty || end > token.start && token.kind != TokenKind::Space {
+                    return Some(SqlStatement {
                         unterminated: open,
                         ..self.statement(start, end)
                     });
@@ -116,8 +116,8 @@ impl<'t> Iterator for Statements<'t> {
                 (self.delimiter, start) = self.command(token.end());
                 tokens = Tokens::starting_at(self.text, start, self.mode);
             } else {
-                is_empty &= matches!(token.kind, Kind::Space | Kind::Comment);
-                let is_open = token.kind == Kind::Unterminated;
+                is_empty &= matches!(token.kind, TokenKind::Space | TokenKind::Comment);
+                let is_open = token.kind == TokenKind::Unterminated;
                 unterminated = unterminated.or(is_open.then_some(token.start));
             }
         }
@@ -125,12 +125,12 @@ impl<'t> Iterator for Statements<'t> {
 }
 
 impl<'t> Statements<'t> {
-    fn statement(&self, start: usize, end: usize) -> Statement<'t> {
+    fn statement(&self, start: usize, end: usize) -> SqlStatement<'t> {
         let text = self.text.get(start..end).unwrap_or_default();
         let is_text = |byte: &u8| !is_space(*byte);
         let from = text.iter().position(is_text).unwrap_or(text.len());
         let to = text.iter().rposition(is_text).map_or(from, |last| last + 1);
-        Statement {
+        SqlStatement {
             start: start + from,
             text: text.get(from..to).unwrap_or_default(),
             unterminated: None,
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn divided<'t>(statements: Statements<'t>) -> Vec<(&'t str, Option<usize>)> {
-        let of = |one: Statement<'t>| {
+        let of = |one: SqlStatement<'t>| {
             let text = std::str::from_utf8(one.text).unwrap_or("not UTF-8");
             (text, one.unterminated)
         };

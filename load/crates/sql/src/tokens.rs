@@ -4,7 +4,7 @@ use super::Mode;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     Space,
     /// `-- …` and `# …` without the end of their line, and `/* … */`.
     Comment,
@@ -32,7 +32,7 @@ pub enum Kind {
     Unterminated,
 }
 
-impl Kind {
+impl TokenKind {
     pub fn is_literal(self) -> bool {
         matches!(self, Self::Text | Self::Number | Self::Bits)
     }
@@ -50,7 +50,7 @@ impl Kind {
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'t> {
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Its position in the text, in bytes.
     pub start: usize,
     pub text: &'t [u8],
@@ -63,7 +63,7 @@ impl<'t> Token<'t> {
 
     /// What a text or a name has between its quotes, with its escapes; all of any other token.
     pub fn inner(&self) -> &'t [u8] {
-        if !matches!(self.kind, Kind::Text | Kind::Name) {
+        if !matches!(self.kind, TokenKind::Text | TokenKind::Name) {
             return self.text;
         }
         let from = self.text.iter().position(|byte| b"'\"`".contains(byte));
@@ -75,18 +75,18 @@ impl<'t> Token<'t> {
 
     #[inline]
     pub fn is_operator(&self, operator: &[u8]) -> bool {
-        self.kind == Kind::Operator && self.text == operator
+        self.kind == TokenKind::Operator && self.text == operator
     }
 
     #[inline]
     pub fn is_word(&self, word: &[u8]) -> bool {
-        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
     }
 }
 
 /// What the last token demands of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextToken {
     Anything,
     /// A word has a name behind its point: `t.5` is not followed by `.5`.
     Point,
@@ -103,7 +103,7 @@ pub struct Tokens<'t> {
     text: &'t [u8],
     mode: Mode,
     place: usize,
-    next: Next,
+    next: NextToken,
     open_comment: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ impl<'t> Tokens<'t> {
             text,
             mode,
             place: place.min(text.len()),
-            next: Next::Anything,
+            next: NextToken::Anything,
             open_comment: None,
         }
     }
@@ -136,7 +136,7 @@ impl<'t> Tokens<'t> {
     /// Continues at a later position.
     pub fn skip_to(&mut self, place: usize) {
         self.place = place.clamp(self.place, self.text.len());
-        self.next = Next::Anything;
+        self.next = NextToken::Anything;
     }
 
     /// Position of the executable comment that this place is in.
@@ -195,42 +195,44 @@ impl<'t> Tokens<'t> {
         place + length.unwrap_or(rest.len())
     }
 
-    /// Kind and end of the token at `place`, whose first byte is this.
+    /// TokenKind and end of the token at `place`, whose first byte is this.
     #[inline]
-    fn token(&mut self, first: u8) -> (Kind, usize) {
+    fn token(&mut self, first: u8) -> (TokenKind, usize) {
         let place = self.place;
-        match std::mem::replace(&mut self.next, Next::Anything) {
-            Next::Point => return self.point(),
-            Next::Name if is_name(first) => return self.word(place),
-            Next::Host if is_host(first) => return (Kind::Word, self.run(place, is_host)),
+        match std::mem::replace(&mut self.next, NextToken::Anything) {
+            NextToken::Point => return self.point(),
+            NextToken::Name if is_name(first) => return self.word(place),
+            NextToken::Host if is_host(first) => {
+                return (TokenKind::Word, self.run(place, is_host));
+            }
             _ => {}
         }
         let second = self.byte(place + 1);
         let is_before = |byte: u8| second == Some(byte);
         match first {
-            b'\t'..=b'\r' | b' ' => (Kind::Space, self.run(place, is_space)),
+            b'\t'..=b'\r' | b' ' => (TokenKind::Space, self.run(place, is_space)),
             b'#' => self.line_comment(),
             b'-' if is_before(b'-') && self.byte(place + 2).is_none_or(ends_dashes) => {
                 self.line_comment()
             }
             b'/' if is_before(b'*') => self.comment(),
             b'*' if is_before(b'/') && self.open_comment.take().is_some() => {
-                (Kind::RunsTo, place + 2)
+                (TokenKind::RunsTo, place + 2)
             }
-            b'\'' => self.quoted(place, Kind::Text),
-            b'"' if !self.mode.ansi_quotes => self.quoted(place, Kind::Text),
-            b'"' | b'`' => self.quoted(place, Kind::Name),
-            b'n' | b'N' if is_before(b'\'') => self.quoted(place + 1, Kind::Text),
+            b'\'' => self.quoted(place, TokenKind::Text),
+            b'"' if !self.mode.ansi_quotes => self.quoted(place, TokenKind::Text),
+            b'"' | b'`' => self.quoted(place, TokenKind::Name),
+            b'n' | b'N' if is_before(b'\'') => self.quoted(place + 1, TokenKind::Text),
             b'x' | b'X' | b'b' | b'B' if is_before(b'\'') => {
                 let end = self.run(place + 2, |byte| byte != b'\'');
-                self.closed(Kind::Bits, (end < self.text.len()).then_some(end + 1))
+                self.closed(TokenKind::Bits, (end < self.text.len()).then_some(end + 1))
             }
             b'0'..=b'9' => self.number(),
             b'.' if self.has(place + 1, |byte| byte.is_ascii_digit()) => self.fraction(place + 1),
             b'.' if !is_before(b'.') => self.point(),
-            b'?' if !self.has(place + 1, is_name) => (Kind::Placeholder, place + 1),
+            b'?' if !self.has(place + 1, is_name) => (TokenKind::Placeholder, place + 1),
             b'@' => self.at_sign(),
-            b'\\' if is_before(b'N') => (Kind::Word, place + 2),
+            b'\\' if is_before(b'N') => (TokenKind::Word, place + 2),
             _ if is_name(first) => self.word(place),
             _ => self.operator(first),
         }
@@ -238,26 +240,30 @@ impl<'t> Tokens<'t> {
 
     /// A word from here on. A point and a name may follow it at once.
     #[inline]
-    fn word(&mut self, from: usize) -> (Kind, usize) {
+    fn word(&mut self, from: usize) -> (TokenKind, usize) {
         let end = self.run(from, is_name);
         if self.byte(end) == Some(b'.') && self.has(end + 1, is_name) {
-            self.next = Next::Point;
+            self.next = NextToken::Point;
         }
-        (Kind::Word, end)
+        (TokenKind::Word, end)
     }
 
-    fn point(&mut self) -> (Kind, usize) {
-        self.next = Next::Name;
-        (Kind::Operator, self.place + 1)
+    fn point(&mut self) -> (TokenKind, usize) {
+        self.next = NextToken::Name;
+        (TokenKind::Operator, self.place + 1)
     }
 
-    fn at_sign(&mut self) -> (Kind, usize) {
+    fn at_sign(&mut self) -> (TokenKind, usize) {
         let is_system = self.byte(self.place + 1) == Some(b'@');
-        self.next = if is_system { Next::Name } else { Next::Host };
-        (Kind::Operator, self.place + 1 + usize::from(is_system))
+        self.next = if is_system {
+            NextToken::Name
+        } else {
+            NextToken::Host
+        };
+        (TokenKind::Operator, self.place + 1 + usize::from(is_system))
     }
 
-    fn operator(&self, first: u8) -> (Kind, usize) {
+    fn operator(&self, first: u8) -> (TokenKind, usize) {
         let [second, third] = [1, 2].map(|after| self.byte(self.place + after).unwrap_or(0));
         let length = match [first, second] {
             [b'<', b'='] | [b'-', b'>'] if third == b'>' => 3,
@@ -268,11 +274,11 @@ impl<'t> Tokens<'t> {
             [b'&', b'&'] | [b'|', b'|'] | [b'.', b'.'] => 2,
             _ => 1,
         };
-        (Kind::Operator, self.place + length)
+        (TokenKind::Operator, self.place + length)
     }
 
     /// Digits, a decimal or floating number, bits, or a word that begins with digits.
-    fn number(&mut self) -> (Kind, usize) {
+    fn number(&mut self) -> (TokenKind, usize) {
         let place = self.place;
         let bits = match (self.byte(place), self.byte(place + 1)) {
             (Some(b'0'), Some(b'x')) => self.run(place + 2, |byte| byte.is_ascii_hexdigit()),
@@ -280,23 +286,23 @@ impl<'t> Tokens<'t> {
             _ => place,
         };
         if bits > place + 2 && !self.has(bits, is_name) {
-            return (Kind::Bits, bits);
+            return (TokenKind::Bits, bits);
         }
         let end = self.digits(place);
         match self.byte(end) {
             Some(b'.') if self.byte(end + 1) != Some(b'.') => self.fraction(end + 1),
             Some(byte) if is_name(byte) => match self.exponent(end) {
-                Some(end) => (Kind::Number, end),
+                Some(end) => (TokenKind::Number, end),
                 None => self.word(place),
             },
-            _ => (Kind::Number, end),
+            _ => (TokenKind::Number, end),
         }
     }
 
     /// The rest of a number, behind its point.
-    fn fraction(&self, from: usize) -> (Kind, usize) {
+    fn fraction(&self, from: usize) -> (TokenKind, usize) {
         let end = self.digits(from);
-        (Kind::Number, self.exponent(end).unwrap_or(end))
+        (TokenKind::Number, self.exponent(end).unwrap_or(end))
     }
 
     /// The end of the exponent that begins here.
@@ -313,29 +319,31 @@ impl<'t> Tokens<'t> {
     }
 
     /// A zero byte ends the comment for a server too.
-    fn line_comment(&self) -> (Kind, usize) {
+    fn line_comment(&self) -> (TokenKind, usize) {
         let end = self.run(self.place, |byte| !matches!(byte, b'\n' | 0));
-        (Kind::Comment, end)
+        (TokenKind::Comment, end)
     }
 
-    fn comment(&mut self) -> (Kind, usize) {
+    fn comment(&mut self) -> (TokenKind, usize) {
         let place = self.place;
         let is_marias = self.mode.is_mariadb() && self.starts(place, b"/*M!");
         if !is_marias && !self.starts(place, b"/*!") {
-            return self.closed(Kind::Comment, self.comment_end(place + 2, 0));
+            return self.closed(TokenKind::Comment, self.comment_end(place + 2, 0));
         }
         let from = place + 3 + usize::from(is_marias);
-        let digits = (self.digits(from) - from).min(6);
-        if digits >= 5 {
-            let number = self.between(from, from + digits).iter();
-            let version = number.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
-            if !self.mode.runs(version, is_marias) {
-                return self.closed(Kind::Skipped, self.comment_end(from, 1));
-            }
+        let digits = match self.digits(from) - from {
+            0..=4 => 0,
+            // The sixth is MySQL's only in front of a blank.
+            6.. if self.mode.is_mariadb() || self.has(from + 6, is_space) => 6,
+            _ => 5,
+        };
+        let version = self.between(from, from + digits).iter();
+        let version = version.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+        if !self.mode.runs(version, is_marias) {
+            return self.closed(TokenKind::Skipped, self.comment_end(from, 1));
         }
         self.open_comment = Some(place);
-        let version = if digits >= 5 { digits } else { 0 };
-        (Kind::RunsFrom, from + version)
+        (TokenKind::RunsFrom, from + digits)
     }
 
     /// The position behind the end of a comment. Comments may be inside it to this depth.
@@ -357,9 +365,9 @@ impl<'t> Tokens<'t> {
 
     /// A text or a name whose first quote is here. A quote inside is doubled or, in a text,
     /// follows a backslash.
-    fn quoted(&self, from: usize, kind: Kind) -> (Kind, usize) {
+    fn quoted(&self, from: usize, kind: TokenKind) -> (TokenKind, usize) {
         let quote = self.byte(from).unwrap_or(b'\'');
-        let escapes = kind == Kind::Text && !self.mode.no_backslash_escapes;
+        let escapes = kind == TokenKind::Text && !self.mode.no_backslash_escapes;
         let is_plain = |byte: u8| byte != quote && !(escapes && byte == b'\\');
         let mut place = self.run(from + 1, is_plain);
         while let Some(byte) = self.byte(place) {
@@ -368,13 +376,13 @@ impl<'t> Tokens<'t> {
             }
             place = self.run(place + 2, is_plain);
         }
-        (Kind::Unterminated, self.text.len())
+        (TokenKind::Unterminated, self.text.len())
     }
 
-    fn closed(&self, kind: Kind, end: Option<usize>) -> (Kind, usize) {
+    fn closed(&self, kind: TokenKind, end: Option<usize>) -> (TokenKind, usize) {
         match end {
             Some(end) => (kind, end),
-            None => (Kind::Unterminated, self.text.len()),
+            None => (TokenKind::Unterminated, self.text.len()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Selects without a table.
 
 use super::{Item, ItemValue, Understanding, ends, name, wants};
-use contend_sql::{Kind, Tokens};
+use contend_sql::{TokenKind, Tokens};
 
 pub(super) fn items<'s>(tokens: &mut Tokens<'s>) -> Option<Vec<Item<'s>>> {
     let mut items = Vec::new();
@@ -21,7 +21,9 @@ pub(super) fn items<'s>(tokens: &mut Tokens<'s>) -> Option<Vec<Item<'s>>> {
         }
     }
     if tokens.takes_word(b"LIMIT") {
-        tokens.read().filter(|token| token.kind == Kind::Number)?;
+        tokens
+            .read()
+            .filter(|token| token.kind == TokenKind::Number)?;
     }
     ends(&mut tokens.clone()).then_some(items)
 }
@@ -29,13 +31,13 @@ pub(super) fn items<'s>(tokens: &mut Tokens<'s>) -> Option<Vec<Item<'s>>> {
 fn given<'s>(tokens: &mut Tokens<'s>) -> Option<ItemValue<'s>> {
     let token = tokens.read()?;
     Some(match token.kind {
-        Kind::Number => ItemValue::Number(std::str::from_utf8(token.text).ok()?.parse().ok()?),
-        Kind::Text => ItemValue::Text(token.inner()),
-        Kind::Operator if token.text == b"@@" => {
+        TokenKind::Number => ItemValue::Number(std::str::from_utf8(token.text).ok()?.parse().ok()?),
+        TokenKind::Text => ItemValue::Text(token.inner()),
+        TokenKind::Operator if token.text == b"@@" => {
             let (_, name) = variable(tokens).ok()?;
             ItemValue::Variable(name)
         }
-        Kind::Word => {
+        TokenKind::Word => {
             const CALLS: [(&[u8], ItemValue<'_>); 7] = [
                 (b"VERSION", ItemValue::Version),
                 (b"CONNECTION_ID", ItemValue::ConnectionId),

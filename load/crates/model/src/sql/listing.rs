@@ -2,7 +2,7 @@
 
 use super::{Condition, ListName, Listed, Strange, Understanding, Understood, name, table_name};
 use super::{wants, wants_word};
-use contend_sql::{Kind, Tokens};
+use contend_sql::{TokenKind, Tokens};
 
 /// A select from one of the server's own lists.
 pub(super) fn listed<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
@@ -130,14 +130,16 @@ fn condition<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Condition<'s>> {
 
 fn text<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
     match tokens.read() {
-        Some(token) if token.kind == Kind::Text => Ok(token.inner()),
+        Some(token) if token.kind == TokenKind::Text => Ok(token.inner()),
         _ => Err(Strange::Other),
     }
 }
 
 fn literal<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, &'s [u8]> {
     match tokens.read() {
-        Some(token) if matches!(token.kind, Kind::Text | Kind::Number) => Ok(token.inner()),
+        Some(token) if matches!(token.kind, TokenKind::Text | TokenKind::Number) => {
+            Ok(token.inner())
+        }
         _ => Err(Strange::Other),
     }
 }

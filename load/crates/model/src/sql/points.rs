@@ -2,7 +2,7 @@
 
 use super::{PointKey, PointKeys, PointSelect, SbtestColumn, Selected, Strange, TableName};
 use super::{Understanding, name, table_name, wants, wants_word};
-use contend_sql::{Kind, Tokens};
+use contend_sql::{TokenKind, Tokens};
 
 /// None if it is not a select of points at all.
 pub(super) fn points<'s>(tokens: &mut Tokens<'s>) -> Option<Understanding<'s, PointSelect<'s>>> {
@@ -81,10 +81,10 @@ pub(super) fn point_key(tokens: &mut Tokens<'_>) -> Option<PointKey> {
         token = tokens.read()?;
     }
     let number = match token.kind {
-        Kind::Placeholder if !is_negative => return Some(PointKey::Bound),
-        Kind::Number => key(token.text)?,
+        TokenKind::Placeholder if !is_negative => return Some(PointKey::Bound),
+        TokenKind::Number => key(token.text)?,
         // A number in quotes is a number to a server.
-        Kind::Text if !is_negative && !token.inner().is_empty() => key(token.inner())?,
+        TokenKind::Text if !is_negative && !token.inner().is_empty() => key(token.inner())?,
         _ => return None,
     };
     Some(PointKey::Key(

@@ -2,7 +2,7 @@
 
 use super::items::variable;
 use super::{Assignment, Strange, Understanding, Understood, name, wants};
-use contend_sql::{Kind, Tokens};
+use contend_sql::{TokenKind, Tokens};
 
 pub(super) fn set<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Understood<'s>> {
     if tokens.takes_word(b"NAMES") || tokens.takes_word(b"CHARSET") {
@@ -66,7 +66,12 @@ fn setting<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Setting<'s>> {
         return Ok(Setting::Session(name));
     }
     match tokens.read() {
-        Some(value) if matches!(value.kind, Kind::Text | Kind::Number | Kind::Word) => {
+        Some(value)
+            if matches!(
+                value.kind,
+                TokenKind::Text | TokenKind::Number | TokenKind::Word
+            ) =>
+        {
             let value = value.inner();
             Ok(Setting::Global(Assignment { name, value }))
         }
@@ -75,10 +80,10 @@ fn setting<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, Setting<'s>> {
 }
 
 fn wants_equals<'s>(tokens: &mut Tokens<'s>) -> Understanding<'s, ()> {
-    match tokens.takes(b":=") {
-        true => Ok(()),
-        false => wants(tokens, b"="),
+    if tokens.takes(b":=") {
+        return Ok(());
     }
+    wants(tokens, b"=")
 }
 
 /// Up to the next comma that is in no parentheses, or the end.

@@ -4,7 +4,7 @@
 //! those bytes. All rows hold the same values: no client reads them.
 
 use super::reply::{Cell, ColumnOut, ReplyWriter};
-use super::text::{Prefix, TextMeaning, meaning, parameters};
+use super::text::{CommonStart, TextMeaning, meaning, parameters};
 use super::{Answering, Refusal, When};
 use contend_wire::mysql::BoundValues;
 
@@ -17,7 +17,7 @@ const KEPT_ROWS_MAX: usize = 1024;
 /// All statements that begin alike, up to their first value.
 #[derive(Debug)]
 struct CannedKind {
-    prefix: Prefix,
+    start: CommonStart,
     meaning: TextMeaning,
     /// Rendered answers, by dialect and number of rows.
     kept: [Vec<Option<Box<[u8]>>>; 4],
@@ -41,7 +41,7 @@ pub struct Canned {
 impl CannedKind {
     fn of(sql: &[u8]) -> Self {
         Self {
-            prefix: Prefix::of(sql),
+            start: CommonStart::of(sql),
             meaning: meaning(sql),
             kept: Default::default(),
         }
@@ -50,7 +50,7 @@ impl CannedKind {
     fn rows(&self, sql: &[u8]) -> usize {
         match &self.meaning {
             // Rows are as many as values follow.
-            TextMeaning::Rows { .. } if self.prefix.lists => self.prefix.values(sql),
+            TextMeaning::Rows { .. } if self.start.lists => self.start.values(sql),
             TextMeaning::Rows { rows, .. } => *rows,
             _ => 0,
         }
@@ -87,11 +87,11 @@ impl Canned {
         if self
             .kinds
             .get(self.last)
-            .is_some_and(|kind| kind.prefix.begins(sql))
+            .is_some_and(|kind| kind.start.begins(sql))
         {
             return Some(self.last);
         }
-        let place = match self.kinds.iter().position(|kind| kind.prefix.begins(sql)) {
+        let place = match self.kinds.iter().position(|kind| kind.start.begins(sql)) {
             Some(place) => place,
             None if self.kinds.len() == KINDS_MAX => return None,
             None => {

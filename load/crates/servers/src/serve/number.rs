@@ -7,7 +7,7 @@
 //! begun, and sysbench has no number to send.
 
 use super::text::first_value;
-use contend_sql::{Kind, Mode, Tokens, begins_with};
+use contend_sql::{Mode, TokenKind, Tokens, begins_with};
 use contend_wire::Value;
 use contend_wire::mysql::BoundValues;
 
@@ -27,7 +27,7 @@ pub fn of_text(sql: &[u8]) -> Demand {
     if reads_variable || begins_with(sql, &["SET", "SHOW"]) {
         return Demand::Settings;
     }
-    let value = first_value(sql).filter(|value| value.kind == Kind::Number);
+    let value = first_value(sql).filter(|value| value.kind == TokenKind::Number);
     let digits = value.and_then(|value| std::str::from_utf8(value.text).ok());
     Demand::Event(digits.and_then(|digits| digits.parse().ok()))
 }

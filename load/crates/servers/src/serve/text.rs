@@ -4,7 +4,7 @@
 //! result.
 
 use super::reply::ColumnOut;
-use contend_sql::{Kind, Mode, Token, Tokens, first_word, is_name, placeholders};
+use contend_sql::{Mode, Token, TokenKind, Tokens, first_word, is_name, placeholders};
 use contend_wire::mysql::value::kind;
 
 /// Rows of a range: sysbench's ranges span a hundred.
@@ -55,18 +55,18 @@ pub fn first_value(sql: &[u8]) -> Option<Token<'_>> {
 }
 
 fn is_value(token: &Token<'_>) -> bool {
-    token.kind.is_literal() || token.kind == Kind::Placeholder
+    token.kind.is_literal() || token.kind == TokenKind::Placeholder
 }
 
 /// The text up to its first value: the common start of all statements of a kind.
 #[derive(Debug)]
-pub struct Prefix {
+pub struct CommonStart {
     text: Vec<u8>,
     /// A list of values follows: it ends in `IN (`.
     pub lists: bool,
 }
 
-impl Prefix {
+impl CommonStart {
     pub fn of(sql: &[u8]) -> Self {
         let end = first_value(sql).map_or(sql.len(), |value| value.start);
         let text = sql.get(..end).unwrap_or(sql).to_vec();
@@ -188,7 +188,7 @@ mod tests {
             names_and_rows(points).0,
             ["id", "k", "c", "pad"].map(str::to_owned)
         );
-        let prefix = Prefix::of(points.as_bytes());
+        let prefix = CommonStart::of(points.as_bytes());
         assert_eq!((prefix.lists, prefix.values(points.as_bytes())), (true, 3));
         assert_eq!(
             names_and_rows("select c from sbtest1 where id=42"),
@@ -226,18 +226,18 @@ mod tests {
             ("BEGIN", "BEGIN"),
             ("7", ""),
         ] {
-            let found = Prefix::of(sql.as_bytes());
+            let found = CommonStart::of(sql.as_bytes());
             assert_eq!(found.text, prefix.as_bytes());
             assert!(found.begins(sql.as_bytes()) && !found.begins(b"DO ?"));
         }
-        let begin = Prefix::of(b"BEGIN");
+        let begin = CommonStart::of(b"BEGIN");
         assert!(!begin.begins(b"BEGIN1") && !begin.begins(b"BEGIN x") && begin.begins(b"BEGIN'1'"));
     }
 
     proptest! {
         #[test]
         fn anything_has_a_meaning(sql: Vec<u8>) {
-            let prefix = Prefix::of(&sql);
+            let prefix = CommonStart::of(&sql);
             let _ = (meaning(&sql), parameters(&sql), prefix.values(&sql));
             prop_assert!(prefix.begins(&sql));
         }

@@ -22,11 +22,11 @@ const MYSQL: Mode = Mode {
 
 /// The tokens without blanks: the first letters of their kinds, and their texts.
 fn read(text: &str, mode: Mode) -> Vec<String> {
-    let tokens = Tokens::new(text.as_bytes(), mode).filter(|token| token.kind != Kind::Space);
+    let tokens = Tokens::new(text.as_bytes(), mode).filter(|token| token.kind != TokenKind::Space);
     let shown = |token: Token<'_>| {
         let kind = format!("{:?}", token.kind);
         let kind = match token.kind {
-            Kind::RunsFrom | Kind::RunsTo => kind.as_str(),
+            TokenKind::RunsFrom | TokenKind::RunsTo => kind.as_str(),
             _ => kind.get(..1).unwrap_or_default(),
         };
         format!("{kind} {}", String::from_utf8_lossy(token.text))
@@ -156,6 +156,11 @@ fn executable_comments_run_by_version() {
     assert_eq!(read(other, PLAIN), ["S /*!80100 a /* b */ c */", "W d"]);
     assert_eq!(read("/*!80400 a*/", MYSQL)[0], "RunsFrom /*!80400");
     assert_eq!(read("/*!80401 a*/", MYSQL), ["S /*!80401 a*/"]);
+    assert_eq!(read("/*!080401 a*/", MYSQL), ["S /*!080401 a*/"]);
+    assert_eq!(
+        read("/*!800001a*/", MYSQL)[..2],
+        ["RunsFrom /*!80000", "W 1a"]
+    );
     assert_eq!(read("/*M!80100 a*/", PLAIN)[0], "RunsFrom /*M!80100");
     assert_eq!(read("/*M!80100 a*/", MYSQL), ["C /*M!80100 a*/"]);
     assert_eq!(read("/*!101120 a*/", PLAIN), ["S /*!101120 a*/"]);
@@ -230,17 +235,17 @@ proptest! {
         }
         quoted.push(b'\'');
         let tokens: Vec<Token<'_>> = Tokens::new(&quoted, mode).collect();
-        prop_assert_eq!(tokens, vec![Token { kind: Kind::Text, start: 0, text: &quoted }]);
+        prop_assert_eq!(tokens, vec![Token { kind: TokenKind::Text, start: 0, text: &quoted }]);
     }
 
     /// Text before a token changes the token only if it is part of it.
     #[test]
     fn tokens_of_a_rest_are_the_rest_of_the_tokens(text in text(), mode in mode()) {
         let all: Vec<Token<'_>> = Tokens::new(&text, mode).collect();
-        if let Some(place) = all.iter().position(|token| token.kind == Kind::Space) {
+        if let Some(place) = all.iter().position(|token| token.kind == TokenKind::Space) {
             let rest = &all[place..];
             let from = Tokens::starting_at(&text, rest[0].start, mode);
-            if !all.iter().any(|token| token.kind == Kind::RunsFrom) {
+            if !all.iter().any(|token| token.kind == TokenKind::RunsFrom) {
                 prop_assert_eq!(from.collect::<Vec<_>>(), rest.to_vec());
             }
         }

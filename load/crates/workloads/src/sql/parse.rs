@@ -4,7 +4,7 @@
 
 use super::placeholder::{Argument, Source};
 use contend_engine::workload::CLASSES_MAX;
-use contend_sql::{Kind, Mode, Token, Tokens};
+use contend_sql::{Mode, Token, TokenKind, Tokens};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -182,7 +182,8 @@ impl<'t> Parser<'t> {
     /// Passes over blanks and comments between statements.
     fn skip_blank(&mut self) {
         let mut after = self.tokens.clone();
-        while let Some(Kind::Space | Kind::Comment) = after.next().map(|token| token.kind) {
+        while let Some(TokenKind::Space | TokenKind::Comment) = after.next().map(|token| token.kind)
+        {
             self.tokens = after.clone();
         }
     }
@@ -223,7 +224,7 @@ impl<'t> Parser<'t> {
         match self.peek() {
             None | Some('\n' | '\r') => Ok((name.to_owned(), weight)),
             Some(_) => match self.tokens.clone().next().map(|token| token.kind) {
-                Some(Kind::Comment | Kind::Unterminated) => Ok((name.to_owned(), weight)),
+                Some(TokenKind::Comment | TokenKind::Unterminated) => Ok((name.to_owned(), weight)),
                 _ => Err(self.error(self.place(), "the statements begin on the next line")),
             },
         }
@@ -243,24 +244,24 @@ impl<'t> Parser<'t> {
         while let Some(token) = self.tokens.next() {
             let text = self.text_of(token);
             match (token.kind, text) {
-                (Kind::Unterminated, _) => return Err(self.no_end(token.start)),
-                (Kind::Operator, ";") => {
+                (TokenKind::Unterminated, _) => return Err(self.no_end(token.start)),
+                (TokenKind::Operator, ";") => {
                     ends = true;
                     break;
                 }
-                (Kind::Operator, "{") if !self.eat('{') => {
+                (TokenKind::Operator, "{") if !self.eat('{') => {
                     if placeholders.len() == PLACEHOLDERS_MAX {
                         return Err(self.error(token.start, "too many placeholders"));
                     }
                     placeholders.push(self.placeholder(names, sources)?);
                     pieces.push(std::mem::take(&mut piece));
                 }
-                (Kind::Operator, "}") if !self.eat('}') => {
+                (TokenKind::Operator, "}") if !self.eat('}') => {
                     let why = "a } without its {; write }} for one";
                     return Err(self.error(token.start, why));
                 }
                 // Hints are comments to us and orders to the server.
-                (Kind::Comment, _) if !text.starts_with("/*") => {}
+                (TokenKind::Comment, _) if !text.starts_with("/*") => {}
                 _ => piece.push_str(text),
             }
         }
@@ -376,7 +377,7 @@ impl<'t> Parser<'t> {
             && let Some(token) = self.tokens.next()
         {
             let inner = match token.kind {
-                Kind::Text => token.start + 1..token.end() - 1,
+                TokenKind::Text => token.start + 1..token.end() - 1,
                 _ => return Err(self.no_end(start)),
             };
             let inner = self.text.get(inner).unwrap_or_default();
