@@ -39,11 +39,6 @@ impl Inbox {
         self.bell.ring();
     }
 
-    /// Wakes the worker, which then checks which answers have become ready.
-    pub fn ring(&self) {
-        self.bell.ring();
-    }
-
     /// No more clients come, and those already in the inbox are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);

@@ -2,23 +2,20 @@
 
 use crate::outcome::Failure;
 use crate::reactor::clock::{self, now_ns};
-use crate::reactor::engine::{Engine, Epoll, Event};
+use crate::reactor::engine::{Engine as _, Epoll, Event};
 use crate::reactor::inbox::Inbox;
 use crate::reactor::threads::be_punctual;
 use crate::reactor::timers::Timers;
 use crate::reactor::{self, Handler, Reactor};
 use crate::record::Latency;
-use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
-use std::collections::{HashMap, VecDeque};
+use crate::serve::{Canned, Granted, Received, ServedSession, ServicePace, TAIL_BYTES_MAX};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A client that sends more than this without completing a packet is disconnected.
-pub const TAIL_BYTES_MAX: usize = 17 << 20;
-
-struct LoopClient<A: Answering> {
-    session: ServedSession<A>,
+struct LoopClient {
+    session: ServedSession<Canned>,
     /// The beginning of a packet whose end has not come.
     tail: Vec<u8>,
     /// Delayed answers in order, each with the time at which it is due.
@@ -27,36 +24,29 @@ struct LoopClient<A: Answering> {
     last_ns: Option<u64>,
 }
 
-/// Event loops with a thread each. Requests of different loops share nothing except through their
-/// answers.
+/// Event loops with a thread each. Requests of different loops share nothing.
 pub struct Loops {
     inboxes: Vec<Arc<Inbox>>,
     threads: Vec<JoinHandle<Counted>>,
 }
 
 impl Loops {
-    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox must
-    /// be rung whenever an answer that was put off has become ready.
+    /// Starts a loop for each pace, with answers of its own.
     ///
     /// # Errors
     /// The kernel refuses the descriptors or the threads.
-    pub fn start<A: Answering>(
-        name: &str,
-        paces: impl IntoIterator<Item = ServicePace>,
-        make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
-    ) -> Result<Self, Failure> {
+    pub fn start(paces: impl IntoIterator<Item = ServicePace>) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
         let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
         for pace in paces {
             let inbox = Arc::new(Inbox::new().map_err(failed)?);
-            workers.push(LoopWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?);
+            workers.push(Serving::new(Arc::clone(&inbox), pace).map_err(failed)?);
             inboxes.push(inbox);
         }
-        let spawn = |(number, worker): (usize, LoopWorker<Epoll>)| {
-            let make = make.clone();
+        let spawn = |(number, worker): (usize, Serving)| {
             std::thread::Builder::new()
-                .name(format!("{name}-{number}"))
-                .spawn(move || worker.run(make))
+                .name(format!("null-{number}"))
+                .spawn(move || worker.run())
         };
         let threads: io::Result<_> = workers.into_iter().enumerate().map(spawn).collect();
         Ok(Self {
@@ -80,13 +70,6 @@ impl Loops {
     }
 }
 
-/// A worker that has not started.
-struct LoopWorker<E> {
-    reactor: Reactor<E>,
-    inbox: Arc<Inbox>,
-    pace: ServicePace,
-}
-
 /// What a worker did.
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -96,68 +79,26 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl<E: Engine> LoopWorker<E> {
-    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
-        let engine = E::new(0, inbox.heard()?)?;
-        Ok(Self {
-            reactor: Reactor::new(engine),
-            inbox,
-            pace,
-        })
-    }
-
-    /// Serves until the inbox is closed, with answers that are made on this thread. A thread that
-    /// has completed an answer that was put off rings the inbox.
-    fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
-        be_punctual();
-        let answers = make(&self.inbox);
-        let mut serving = Serving {
-            reactor: self.reactor,
-            inbox: self.inbox,
-            clients: LoopClients {
-                answers,
-                pace: self.pace,
-                clients: Vec::new(),
-                free: Vec::new(),
-                put_off: HashMap::new(),
-                queries: 0,
-            },
-            late: None,
-            out: Vec::new(),
-        };
-        reactor::run(&mut serving);
-        // What became ready with the last ring.
-        serving.redeem();
-        Counted {
-            queries: serving.clients.queries,
-            late: serving.late,
-            granted: serving.clients.pace.granted(),
-        }
-    }
-}
-
-struct Serving<E, A: Answering> {
-    reactor: Reactor<E>,
+struct Serving {
+    reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
-    clients: LoopClients<A>,
+    clients: LoopClients,
     late: Option<Latency>,
     out: Vec<u8>,
 }
 
 /// The clients of a worker and the source of their answers.
-struct LoopClients<A: Answering> {
-    answers: A,
+struct LoopClients {
+    answers: Canned,
     pace: ServicePace,
-    clients: Vec<Option<LoopClient<A>>>,
+    clients: Vec<Option<LoopClient>>,
     free: Vec<usize>,
-    /// The clients that wait for an answer that was put off.
-    put_off: HashMap<Ticket, usize>,
     queries: u64,
 }
 
-impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
+impl Handler<Epoll> for Serving {
     #[inline]
-    fn reactor(&mut self) -> &mut Reactor<E> {
+    fn reactor(&mut self) -> &mut Reactor<Epoll> {
         &mut self.reactor
     }
 
@@ -175,13 +116,16 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
                 self.clients.hear(token, bytes, timers, &mut self.out)
             }
             Event::Closed(_) => false,
-            Event::Woken => {
-                self.welcome();
-                return self.redeem();
-            }
+            Event::Woken => return self.welcome(),
             Event::Connected | Event::Nothing => return,
         };
-        self.send_out(token, stays);
+        if !self.out.is_empty() {
+            self.reactor.engine.send(token, &self.out);
+        }
+        if !stays {
+            self.reactor.engine.detach(token);
+            self.clients.dismiss(token);
+        }
     }
 
     /// A delayed answer is due: sends it.
@@ -206,30 +150,31 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
     fn broken(&mut self, _error: io::Error) {}
 }
 
-impl<E: Engine, A: Answering> Serving<E, A> {
-    /// Sends a client the content of `out`; sends the client away unless it stays.
-    #[inline]
-    fn send_out(&mut self, token: usize, stays: bool) {
-        if !self.out.is_empty() {
-            self.reactor.engine.send(token, &self.out);
-        }
-        if !stays {
-            self.reactor.engine.detach(token);
-            self.clients.dismiss(token);
-        }
+impl Serving {
+    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
+        Ok(Self {
+            reactor: Reactor::new(Epoll::new(0, inbox.heard()?)?),
+            inbox,
+            clients: LoopClients {
+                answers: Canned::default(),
+                pace,
+                clients: Vec::new(),
+                free: Vec::new(),
+                queries: 0,
+            },
+            late: None,
+            out: Vec::new(),
+        })
     }
 
-    /// Answers requests that were put off and are ready, and those their clients sent since.
-    fn redeem(&mut self) {
-        while let Some(ticket) = self.clients.answers.next_ready() {
-            // The client may have left.
-            let Some(token) = self.clients.put_off.remove(&ticket) else {
-                continue;
-            };
-            self.out.clear();
-            let timers = &mut self.reactor.timers;
-            let stays = self.clients.redeem(token, timers, &mut self.out);
-            self.send_out(token, stays);
+    /// Serves until the inbox is closed.
+    fn run(mut self) -> Counted {
+        be_punctual();
+        reactor::run(&mut self);
+        Counted {
+            queries: self.clients.queries,
+            late: self.late,
+            granted: self.clients.pace.granted(),
         }
     }
 
@@ -248,7 +193,7 @@ impl<E: Engine, A: Answering> Serving<E, A> {
     }
 }
 
-impl<A: Answering> LoopClients<A> {
+impl LoopClients {
     /// A free place.
     fn place(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
@@ -271,29 +216,10 @@ impl<A: Answering> LoopClients<A> {
 
     fn dismiss(&mut self, token: usize) {
         if let Some(slot) = self.clients.get_mut(token)
-            && let Some(client) = slot.take()
+            && slot.take().is_some()
         {
-            if let Some(ticket) = client.session.ticket() {
-                self.put_off.remove(&ticket);
-            }
             self.free.push(token);
         }
-    }
-
-    /// Writes the answer that was put off, and handles the bytes that have come since; false if the
-    /// client must be disconnected.
-    fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
-        let Some(Some(client)) = self.clients.get_mut(token) else {
-            return true;
-        };
-        if let Received::Answered { .. } = client.session.redeem(&mut self.answers, out) {
-            self.queries += 1;
-            if !self.pace.is_none() {
-                // Its request is gone, so it counts as one without a number.
-                client.hold(token, &[], &mut self.pace, timers, std::mem::take(out));
-            }
-        }
-        self.hear(token, &[], timers, out)
     }
 
     /// Takes an answer that is due. There may be none: if the client has left, its answers were
@@ -322,9 +248,6 @@ impl<A: Answering> LoopClients<A> {
             return false;
         };
         self.queries += answered;
-        if let Some(ticket) = client.session.ticket() {
-            self.put_off.insert(ticket, token);
-        }
         // A buffer that has become empty is freed: otherwise ten thousand idle clients could each
         // keep a large one.
         if tail.is_empty() {
@@ -338,15 +261,15 @@ impl<A: Answering> LoopClients<A> {
     }
 }
 
-impl<A: Answering> LoopClient<A> {
-    /// Reads all complete packets, up to one whose answer is put off. Returns the bytes left over
-    /// and the number of answers; none if the client leaves.
+impl LoopClient {
+    /// Reads all complete packets. Returns the bytes left over and the number of answers; none if
+    /// the client leaves.
     #[inline]
     fn read<'b>(
         &mut self,
         token: usize,
         bytes: &'b [u8],
-        answers: &mut A,
+        answers: &mut Canned,
         pace: &mut ServicePace,
         timers: &mut Timers,
         out: &mut Vec<u8>,
@@ -356,9 +279,7 @@ impl<A: Answering> LoopClient<A> {
         while !rest.is_empty() {
             let start = out.len();
             match self.session.hear(rest, answers, out) {
-                Received::More { consumed } | Received::PutOff { consumed, .. } => {
-                    return Some((rest.get(consumed..)?, answered));
-                }
+                Received::More => break,
                 Received::Settled { consumed } => rest = rest.get(consumed..)?,
                 Received::Answered { consumed } => {
                     let (request, after) = rest.split_at_checked(consumed)?;
@@ -392,6 +313,3 @@ impl<A: Answering> LoopClient<A> {
         timers.set(at_ns, token, 0);
     }
 }
-
-#[cfg(test)]
-mod tests;

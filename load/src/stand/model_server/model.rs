@@ -11,6 +11,7 @@ use crate::outcome::Failure;
 use crate::reactor::clock::{Ticks, nanoseconds, process_cpu_ns};
 use crate::reactor::doors::Listening;
 use crate::serve::Refusal;
+use crate::serve::model::refusals;
 use crate::serve::model::sql::Assignment;
 use crate::serve::model::variables::{self, Effect, ServerVariables};
 use crate::serve::model::{Index, KeyCacheSizes, Knobs, ModelRows, PagesFrom, Parting};
@@ -173,9 +174,31 @@ impl Model {
         if let Some(port) = listening.port {
             variables.tell("port", port.to_string());
         }
-        if self.knobs.pool.is_some() {
-            variables.tell("thread_handling", "pool-of-threads".to_owned());
+    }
+
+    /// Lets in one more client.
+    ///
+    /// # Errors
+    /// There are as many clients as there may be.
+    pub fn admit(&self) -> Result<(), Refusal> {
+        let clients = &self.clients;
+        // Only the thread that accepts clients adds to it.
+        let now = clients.connected.load(Ordering::Relaxed) + 1;
+        if now > self.variables().max_connections() {
+            clients.turned_away.fetch_add(1, Ordering::Relaxed);
+            return Err(refusals::too_many_connections());
         }
+        clients.connected.fetch_add(1, Ordering::Relaxed);
+        clients.most.fetch_max(now, Ordering::Relaxed);
+        clients.admitted.fetch_add(1, Ordering::Relaxed);
+        clients.threads.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A client that was admitted has no thread, and is gone.
+    pub fn lost(&self) {
+        self.clients.connected.fetch_sub(1, Ordering::Relaxed);
+        self.clients.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn variables(&self) -> MutexGuard<'_, ServerVariables> {

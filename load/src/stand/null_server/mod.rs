@@ -12,13 +12,11 @@ pub use crate::reactor::doors::Listening;
 
 use crate::outcome::Failure;
 use crate::reactor::doors::Doors;
-use crate::reactor::inbox::Inbox;
 use crate::reactor::limits;
 use crate::record::Latency;
-use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
+use crate::serve::{Granted, ServicePace, ServiceTime, Stalls, Station};
 use crate::stand::event_loop::Loops;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The settings of a null server: how it answers, and where it listens.
@@ -91,24 +89,13 @@ pub fn serve(
     ready: &mut dyn FnMut(&Listening),
     stop: &AtomicBool,
 ) -> Result<Served, Failure> {
-    serve_answers(service, |_| Canned::default(), ready, stop)
-}
-
-/// Like [`serve`], with answers that each worker makes for itself. Its inbox must be rung whenever
-/// an answer that was put off has become ready.
-pub(super) fn serve_answers<A: Answering>(
-    service: &Service,
-    make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
-    ready: &mut dyn FnMut(&Listening),
-    stop: &AtomicBool,
-) -> Result<Served, Failure> {
     // The number of clients is not known, so the limit of open files is raised as far as it goes.
     // If that is too few, it shows when they connect.
     limits::make_all_the_room();
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     let begun_ns = crate::reactor::clock::now_ns();
     let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
-    let loops = Loops::start("null", paces, make)?;
+    let loops = Loops::start(paces)?;
     ready(doors.listening());
     let mut served = Served {
         connections: doors.admit_until(stop, loops.inboxes()),
