@@ -4,8 +4,11 @@
 //! server's table, it is printed how much of them the model computes alike. If not, each line after
 //! it is a query, its keys with spaces between them, and what each segment counted is printed.
 
+mod alone;
+
+use alone::Alone;
 use contend_load::serve::model::{
-    Alone, Index, KeyCacheSizes, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES,
+    Index, KeyCacheSizes, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES,
 };
 use serde_json::{Value, json};
 use std::error::Error;

@@ -5,8 +5,8 @@ mod way_in;
 
 use super::output::{self, Undone};
 use crate::fill::mark;
-use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
 use crate::fill::schema::{Dataset, Wish};
+use crate::fill::{self, DatasetEntry, SCHEMAS};
 use crate::fill::{KeyColumn, StorageEngine};
 use crate::load_data::{Filled, Trouble, fill_dataset, make_database};
 use crate::outcome::{Failure, FillDone, FillOutcome, FilledTable};
@@ -174,7 +174,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
 }
 
 fn entry_of(arguments: &Arguments) -> Result<&'static DatasetEntry, String> {
-    let entry = registry::named(&arguments.schema);
+    let entry = fill::named(&arguments.schema);
     entry.ok_or_else(|| format!("--schema: unknown schema {:?}", arguments.schema))
 }
 

@@ -30,7 +30,7 @@ mod stray;
 mod sysbench;
 mod tell;
 
-use crate::reactor::parent;
+use crate::reactor::signals;
 use clap::{Parser, Subcommand};
 use output::Undone;
 use std::ffi::OsString;
@@ -97,7 +97,7 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     if let Some(pid) = arguments.die_with
-        && let Err(error) = parent::die_with(pid)
+        && let Err(error) = signals::die_with(pid)
     {
         return Undone::Wrong(format!("--die-with: {error}")).say();
     }

@@ -1,6 +1,6 @@
 //! How clients get from the thread that accepts them to the worker that serves them.
 
-use super::bell::Bell;
+use super::wait::Bell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 use super::edges::Timeline;
 use super::slow::SlowEvent;
 use crate::outcome::Failure;
-use crate::reactor::bell::Bell;
+use crate::reactor::wait::Bell;
 use crate::record::{Latency, Reading, Tally, TallyShape};
 use crate::talk::dialect::SessionFacts;
 use std::io;

@@ -10,7 +10,6 @@ pub mod model;
 mod number;
 mod pace;
 mod reply;
-mod service;
 mod session;
 mod station;
 mod text;
@@ -19,9 +18,8 @@ pub use canned::Canned;
 pub use number::Demand;
 pub use pace::{ServicePace, Stalls};
 pub use reply::{Cell, ColumnOut, ReplyWriter};
-pub use service::ServiceTime;
 pub use session::{Received, ServedSession, TAIL_BYTES_MAX, turn_away};
-pub use station::{Granted, Station};
+pub use station::{Granted, ServiceTime, Station};
 
 use crate::wire::mysql::BoundValues;
 

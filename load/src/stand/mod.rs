@@ -2,7 +2,6 @@
 //! bytes, and one that reports its clocks.
 
 pub mod clock;
-mod event_loop;
 pub mod far;
 pub mod model_server;
 pub mod null_server;

@@ -3,7 +3,7 @@
 use super::{Engine as _, Epoll, Uring};
 use crate::outcome::Failure;
 use crate::plan;
-use crate::reactor::bell::Bell;
+use crate::reactor::wait::Bell;
 use std::io;
 
 /// The engine of a run.

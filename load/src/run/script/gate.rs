@@ -1,6 +1,6 @@
 //! Where threads of the operating system wait for one another before the load begins.
 
-use crate::reactor::bell::hush;
+use crate::reactor::wait::hush;
 use crate::reactor::{clock, wait};
 use crate::run::messages::Mailbox;
 use std::io;

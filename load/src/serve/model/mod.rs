@@ -5,7 +5,6 @@
 //! segments for pages, searches them and reads rows. A driver executes each act, with real locks or
 //! in virtual time, and returns an [`ActResult`].
 
-pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
@@ -24,7 +23,6 @@ pub mod virtual_time;
 mod grown;
 mod sorted;
 
-pub use alone::Alone;
 pub use cache::{Find, Segment, SegmentCounts};
 pub use index::Index;
 pub use knobs::{Knobs, LockKind, Padding, PagesFrom};

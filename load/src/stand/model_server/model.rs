@@ -81,10 +81,9 @@ pub struct SpunWork {
 pub struct ClientNumbers {
     pub connected: AtomicU64,
     pub most: AtomicU64,
+    /// Each got a thread.
     pub admitted: AtomicU64,
     pub turned_away: AtomicU64,
-    /// Threads that were made for them.
-    pub threads: AtomicU64,
     pub prepared: AtomicU64,
 }
 
@@ -191,7 +190,6 @@ impl Model {
         clients.connected.fetch_add(1, Ordering::Relaxed);
         clients.most.fetch_max(now, Ordering::Relaxed);
         clients.admitted.fetch_add(1, Ordering::Relaxed);
-        clients.threads.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

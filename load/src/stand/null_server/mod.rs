@@ -7,17 +7,21 @@
 
 #[cfg(test)]
 pub mod testing;
+mod worker;
 
 pub use crate::reactor::doors::Listening;
 
 use crate::outcome::Failure;
 use crate::reactor::doors::Doors;
+use crate::reactor::inbox::Inbox;
 use crate::reactor::limits;
 use crate::record::Latency;
 use crate::serve::{Granted, ServicePace, ServiceTime, Stalls, Station};
-use crate::stand::event_loop::Loops;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use worker::NullWorker;
 
 /// The settings of a null server: how it answers, and where it listens.
 #[derive(Clone, Debug)]
@@ -94,14 +98,24 @@ pub fn serve(
     limits::make_all_the_room();
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     let begun_ns = crate::reactor::clock::now_ns();
-    let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
-    let loops = Loops::start(paces)?;
+    let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
+    let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..service.workers() {
+        let inbox = Arc::new(Inbox::new().map_err(failed)?);
+        inboxes.push(Arc::clone(&inbox));
+        let worker = NullWorker::new(service.pace(begun_ns, number), inbox).map_err(failed)?;
+        let thread = std::thread::Builder::new().name(format!("null-{number}"));
+        threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
+    }
     ready(doors.listening());
     let mut served = Served {
-        connections: doors.admit_until(stop, loops.inboxes()),
+        connections: doors.admit_until(stop, &inboxes),
         ..Served::default()
     };
-    for counted in loops.end() {
+    inboxes.iter().for_each(|inbox| inbox.close());
+    for thread in threads {
+        // A worker that panicked has no counts to give.
+        let counted = thread.join().unwrap_or_default();
         served.queries += counted.queries;
         // A station has one thread.
         served.granted = counted.granted;

@@ -1,18 +1,16 @@
-//! Threads that serve many clients each: their requests, and the answers that are delayed.
+//! One thread of the null server: its clients' requests, and the answers that are delayed.
 
-use crate::outcome::Failure;
+use crate::reactor::Timers;
 use crate::reactor::clock::{self, now_ns};
 use crate::reactor::engine::{Engine as _, Epoll, Event};
 use crate::reactor::inbox::Inbox;
 use crate::reactor::threads::be_punctual;
-use crate::reactor::timers::Timers;
 use crate::reactor::{self, Handler, Reactor};
 use crate::record::Latency;
 use crate::serve::{Canned, Granted, Received, ServedSession, ServicePace, TAIL_BYTES_MAX};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 struct LoopClient {
     session: ServedSession<Canned>,
@@ -24,52 +22,6 @@ struct LoopClient {
     last_ns: Option<u64>,
 }
 
-/// Event loops with a thread each. Requests of different loops share nothing.
-pub struct Loops {
-    inboxes: Vec<Arc<Inbox>>,
-    threads: Vec<JoinHandle<Counted>>,
-}
-
-impl Loops {
-    /// Starts a loop for each pace, with answers of its own.
-    ///
-    /// # Errors
-    /// The kernel refuses the descriptors or the threads.
-    pub fn start(paces: impl IntoIterator<Item = ServicePace>) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
-        let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
-        for pace in paces {
-            let inbox = Arc::new(Inbox::new().map_err(failed)?);
-            workers.push(Serving::new(Arc::clone(&inbox), pace).map_err(failed)?);
-            inboxes.push(inbox);
-        }
-        let spawn = |(number, worker): (usize, Serving)| {
-            std::thread::Builder::new()
-                .name(format!("null-{number}"))
-                .spawn(move || worker.run())
-        };
-        let threads: io::Result<_> = workers.into_iter().enumerate().map(spawn).collect();
-        Ok(Self {
-            inboxes,
-            threads: threads.map_err(failed)?,
-        })
-    }
-
-    pub fn inboxes(&self) -> &[Arc<Inbox>] {
-        &self.inboxes
-    }
-
-    /// Ends the loops; returns the counts of each.
-    pub fn end(self) -> impl Iterator<Item = Counted> {
-        for inbox in &self.inboxes {
-            inbox.close();
-        }
-        // A worker that panicked has no counts to give.
-        let counted = |thread: JoinHandle<Counted>| thread.join().unwrap_or_default();
-        self.threads.into_iter().map(counted)
-    }
-}
-
 /// What a worker did.
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -79,7 +31,7 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-struct Serving {
+pub struct NullWorker {
     reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     clients: LoopClients,
@@ -96,7 +48,7 @@ struct LoopClients {
     queries: u64,
 }
 
-impl Handler<Epoll> for Serving {
+impl Handler<Epoll> for NullWorker {
     #[inline]
     fn reactor(&mut self) -> &mut Reactor<Epoll> {
         &mut self.reactor
@@ -150,8 +102,8 @@ impl Handler<Epoll> for Serving {
     fn broken(&mut self, _error: io::Error) {}
 }
 
-impl Serving {
-    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
+impl NullWorker {
+    pub fn new(pace: ServicePace, inbox: Arc<Inbox>) -> io::Result<Self> {
         Ok(Self {
             reactor: Reactor::new(Epoll::new(0, inbox.heard()?)?),
             inbox,
@@ -168,7 +120,7 @@ impl Serving {
     }
 
     /// Serves until the inbox is closed.
-    fn run(mut self) -> Counted {
+    pub fn run(mut self) -> Counted {
         be_punctual();
         reactor::run(&mut self);
         Counted {
