@@ -302,7 +302,7 @@ fn the_model_server_answers_without_an_allocation() {
         truth: None,
     };
     let model = Arc::new(Model::new(&service).unwrap());
-    let mut answers = ModelAnswers::of_thread(&model);
+    let mut answers = ModelAnswers::new(&model);
     let mut session = ServedSession::greet(1, &mut answers, &mut Vec::new());
     let mut login = vec![32, 0, 0, 1];
     login.extend_from_slice(&(Capabilities::PROTOCOL_41.0 as u32).to_le_bytes());

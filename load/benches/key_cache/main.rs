@@ -4,7 +4,10 @@
 //! server's table, it is printed how much of them the model computes alike. If not, each line after
 //! it is a query, its keys with spaces between them, and what each segment counted is printed.
 
-use contend_model::{Alone, Index, KeyCacheSizes, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES};
+mod alone;
+
+use alone::Alone;
+use contend_model::{Index, KeyCacheSizes, ModelRow, ModelRows, PAGE_BYTES, ROW_BYTES};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::fs::File;

@@ -47,7 +47,7 @@ fn model() -> Arc<Model> {
 
 pub fn run(data: &[u8]) {
     let model = model();
-    let mut answers = ModelAnswers::of_thread(&model);
+    let mut answers = ModelAnswers::new(&model);
     let mut client = Client::enter(&mut answers, data.first().is_some_and(|byte| byte % 2 == 1));
     // What another input has set is not this one's affair.
     let sizes = model.variables().sizes();

@@ -2,28 +2,36 @@
 
 mod board;
 
+use super::output::{self, Undone};
 use board::Board;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use contend_client::Target;
 use contend_client::target::{address_of, password_of};
-use contend_client::tls::{consent_of, tls_of};
-use contend_console::output;
-use contend_console::output::CommandError;
+use contend_data;
 use contend_data::filling::{Filled, Trouble, fill_dataset, make_database};
 use contend_data::mark;
-use contend_data::registry;
-use contend_data::registry::{DatasetEntry, SCHEMAS};
 use contend_data::schema::{Dataset, Wish};
+use contend_data::{DatasetEntry, SCHEMAS};
 use contend_data::{KeyColumn, StorageEngine};
 use contend_figures::outcome::{Failure, FillDone, FillOutcome, FilledTable};
-use contend_plan::{Server, Tls, TlsMode};
+use contend_plan::Server;
 use contend_random::Distribution;
 use contend_reactor::clock::seconds_ns;
 use contend_reactor::signals::Signals;
 use contend_reactor::socket::Address;
 use contend_wire::Credentials;
 use contend_wire::mysql::Options;
+
+use contend_client::tls::{consent_of, tls_of};
+use contend_console::output;
+use contend_console::output::CommandError;
+
+use contend_data::registry;
+use contend_data::registry::{DatasetEntry, SCHEMAS};
+
+use contend_plan::Tls;
+use contend_plan::TlsMode;
 
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal};
@@ -171,7 +179,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
 }
 
 fn entry_of(arguments: &Arguments) -> Result<&'static DatasetEntry, String> {
-    let entry = registry::named(&arguments.schema);
+    let entry = fill::named(&arguments.schema);
     entry.ok_or_else(|| format!("--schema: unknown schema {:?}", arguments.schema))
 }
 

@@ -25,6 +25,7 @@ use contend_console::output::{self, CommandError};
 use contend_console::secrets;
 use contend_mysqlslap as mysqlslap;
 use contend_reactor::doors::Listening;
+use contend_reactor::signals;
 use contend_sysbench::cli as sysbench;
 use serde_json::json;
 use std::ffi::OsString;
@@ -91,7 +92,7 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     if let Some(pid) = arguments.die_with
-        && let Err(error) = contend_reactor::parent::die_with(pid)
+        && let Err(error) = contend_reactor::signals::die_with(pid)
     {
         return CommandError::Wrong(format!("--die-with: {error}")).print();
     }

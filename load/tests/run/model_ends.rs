@@ -76,77 +76,63 @@ const fn packets_of(rows: usize) -> usize {
 
 #[test]
 fn segments_can_be_changed_under_load_and_no_query_is_lost() {
-    for threads in [&[][..], &["--knob=pool=2"]] {
-        let server = Model::start("segments", &[threads, &["--rows=10000"]].concat());
-        let load = json!({"connections": 8, "measure_s": 600, "events": 15_000});
-        let plan = server.plan(points(5), load);
-        let child = program::begun(
-            Command::new(PROGRAM)
-                .args(["run", "-"])
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped()),
-            &plan.to_string(),
-        );
-        let mut control = server.control();
-        until(&mut control, "Handler_read_key", |keys| keys > 0);
-        let mut random = Stream::new(5, 0);
-        for _ in 0..50 {
-            let segments = random.below(65);
-            control.run(&format!("SET GLOBAL key_cache_segments = {segments}"));
-            let rows = control.rows("SELECT SEGMENT_NUMBER FROM information_schema.KEY_CACHES");
-            let wanted = if segments == 0 {
-                1
-            } else {
-                segments as usize + 1
-            };
-            assert_eq!(rows.len(), wanted);
-        }
-        let done = program::done(&child.wait_with_output().unwrap());
-        assert_eq!(
-            (&done["events"], &done["errors"]),
-            (&json!(15_000), &json!([])),
-            "{done}"
-        );
-        assert_eq!(
-            (&done["reconnects"], &done["ended"]),
-            (&json!(0), &json!("events"))
-        );
-        let (_, truth) = server.stop();
-        assert_eq!(
-            (&truth["queries"], &truth["epoch"]),
-            (&json!(15_000), &json!(50))
-        );
+    let server = Model::start("segments", &["--rows=10000"]);
+    let load = json!({"connections": 8, "measure_s": 600, "events": 15_000});
+    let plan = server.plan(points(5), load);
+    let child = program::begun(
+        Command::new(PROGRAM)
+            .args(["run", "-"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+        &plan.to_string(),
+    );
+    let mut control = server.control();
+    until(&mut control, "Handler_read_key", |keys| keys > 0);
+    let mut random = Stream::new(5, 0);
+    for _ in 0..50 {
+        let segments = random.below(65);
+        control.run(&format!("SET GLOBAL key_cache_segments = {segments}"));
+        let rows = control.rows("SELECT SEGMENT_NUMBER FROM information_schema.KEY_CACHES");
+        let wanted = if segments == 0 {
+            1
+        } else {
+            segments as usize + 1
+        };
+        assert_eq!(rows.len(), wanted);
     }
+    let done = program::done(&child.wait_with_output().unwrap());
+    assert_eq!(
+        (&done["events"], &done["errors"]),
+        (&json!(15_000), &json!([])),
+        "{done}"
+    );
+    assert_eq!(
+        (&done["reconnects"], &done["ended"]),
+        (&json!(0), &json!("events"))
+    );
+    let (_, truth) = server.stop();
+    assert_eq!(
+        (&truth["queries"], &truth["epoch"]),
+        (&json!(15_000), &json!(50))
+    );
 }
 
 #[test]
 fn at_the_end_it_answers_what_it_has_taken() {
-    for threads in [&[][..], &["--knob=pool=1"]] {
-        let options = [threads, &["--rows=10000", "--knob=delay_us=300000"]].concat();
-        let server = Model::start("answers-taken", &options);
-        let mut clients: Vec<UnixStream> = (0..1).map(|_| raw(&server)).collect();
-        let mut control = server.control();
-        let before = control.status("Handler_read_key");
-        for client in &mut clients {
-            client
-                .write_all(&query("SELECT id FROM sbtest WHERE k IN (1, 2, 3)"))
-                .unwrap();
-        }
-        if threads.is_empty() {
-            until(&mut control, "Handler_read_key", |keys| keys >= before + 3);
-        } else {
-            // The one thread sleeps: it has taken the query if it does not answer us.
-            sleep(Duration::from_millis(50));
-        }
-        let stopping = std::thread::spawn(move || server.stop());
-        for client in &mut clients {
-            let mut answer = Vec::new();
-            client.read_to_end(&mut answer).unwrap();
-            assert_eq!(packets(&answer), packets_of(3));
-        }
-        let (served, _) = stopping.join().unwrap();
-        assert_eq!(served["queries"], 1);
-    }
+    let server = Model::start("answers-taken", &["--rows=10000", "--knob=delay_us=300000"]);
+    let mut client = raw(&server);
+    let mut control = server.control();
+    let before = control.status("Handler_read_key");
+    client
+        .write_all(&query("SELECT id FROM sbtest WHERE k IN (1, 2, 3)"))
+        .unwrap();
+    until(&mut control, "Handler_read_key", |keys| keys >= before + 3);
+    let stopping = std::thread::spawn(move || server.stop());
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    assert_eq!(packets(&answer), packets_of(3));
+    let (served, _) = stopping.join().unwrap();
+    assert_eq!(served["queries"], 1);
 }
 
 fn packets(mut bytes: &[u8]) -> usize {
@@ -161,71 +147,67 @@ fn packets(mut bytes: &[u8]) -> usize {
 
 #[test]
 fn it_ends_under_load_and_the_load_is_told() {
-    for threads in [&[][..], &["--knob=pool=2"]] {
-        let server = Model::start("ends", &[threads, &["--rows=10000"]].concat());
-        let plan = server.plan(points(10), json!({"connections": 16, "measure_s": 600}));
-        let child = program::begun(
-            Command::new(PROGRAM)
-                .args(["run", "-"])
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped()),
-            &plan.to_string(),
-        );
-        let mut control = server.control();
-        until(&mut control, "Handler_read_key", |keys| keys > 1_000);
-        drop(control);
-        let (served, truth) = server.stop();
-        assert_eq!(served["queries"], truth["queries"]);
-        // The load would look for it until its time is over.
-        // SAFETY: the child is ours and has not been waited for.
-        unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-        let done = program::done(&child.wait_with_output().unwrap());
-        assert!(
-            done["queries"].as_u64() <= served["queries"].as_u64(),
-            "{done}"
-        );
-    }
+    let server = Model::start("ends", &["--rows=10000"]);
+    let plan = server.plan(points(10), json!({"connections": 16, "measure_s": 600}));
+    let child = program::begun(
+        Command::new(PROGRAM)
+            .args(["run", "-"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+        &plan.to_string(),
+    );
+    let mut control = server.control();
+    until(&mut control, "Handler_read_key", |keys| keys > 1_000);
+    drop(control);
+    let (served, truth) = server.stop();
+    assert_eq!(served["queries"], truth["queries"]);
+    // The load would look for it until its time is over.
+    // SAFETY: the child is ours and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let done = program::done(&child.wait_with_output().unwrap());
+    assert!(
+        done["queries"].as_u64() <= served["queries"].as_u64(),
+        "{done}"
+    );
 }
 
 #[test]
 fn clients_that_break_off_anywhere_leave_nothing_behind() {
-    for threads in [&[][..], &["--knob=pool=1"]] {
-        let server = Model::start("broken", &[threads, &["--rows=10000"]].concat());
-        let mut control = server.control();
-        let keys: Vec<String> = (1..=500).map(|key| key.to_string()).collect();
-        let long = query(&format!(
-            "SELECT id, c, pad FROM sbtest WHERE k IN ({})",
-            keys.join(",")
-        ));
-        for round in 0..30usize {
-            // Before the greeting is read, within the login, within a command.
-            drop(UnixStream::connect(server.socket()).unwrap());
-            let mut torn = UnixStream::connect(server.socket()).unwrap();
-            torn.write_all(&[40, 0, 0, 1, 8, 2][..1 + round % 6])
-                .unwrap();
-            drop(torn);
-            let mut torn = raw(&server);
-            torn.write_all(&long[..1 + round * long.len() / 31])
-                .unwrap();
-            drop(torn);
-            // Within an answer, of which more is to come than the socket holds.
-            let mut deaf = raw(&server);
-            for _ in 0..20 {
-                deaf.write_all(&long).unwrap();
-            }
-            deaf.read_exact(&mut [0; 100]).unwrap();
-            drop(deaf);
+    let server = Model::start("broken", &["--rows=10000"]);
+    let mut control = server.control();
+    let keys: Vec<String> = (1..=500).map(|key| key.to_string()).collect();
+    let long = query(&format!(
+        "SELECT id, c, pad FROM sbtest WHERE k IN ({})",
+        keys.join(",")
+    ));
+    for round in 0..30usize {
+        // Before the greeting is read, within the login, within a command.
+        drop(UnixStream::connect(server.socket()).unwrap());
+        let mut torn = UnixStream::connect(server.socket()).unwrap();
+        torn.write_all(&[40, 0, 0, 1, 8, 2][..1 + round % 6])
+            .unwrap();
+        drop(torn);
+        let mut torn = raw(&server);
+        torn.write_all(&long[..1 + round * long.len() / 31])
+            .unwrap();
+        drop(torn);
+        // Within an answer, of which more is to come than the socket holds.
+        let mut deaf = raw(&server);
+        for _ in 0..20 {
+            deaf.write_all(&long).unwrap();
         }
-        until(&mut control, "Threads_connected", |connected| {
-            connected == 1
-        });
-        assert_eq!(control.rows("SELECT id FROM sbtest WHERE k = 7"), [["7"]]);
-        let rubbish = b"\x05\0\0\0\xee????";
-        let mut wrong = raw(&server);
-        wrong.write_all(rubbish).unwrap();
-        assert_eq!(packet(&mut wrong)[..3], [0xff, 0x17, 0x04], "error 1047");
-        server.stop();
+        deaf.read_exact(&mut [0; 100]).unwrap();
+        drop(deaf);
     }
+    until(&mut control, "Threads_connected", |connected| {
+        connected == 1
+    });
+    assert_eq!(control.rows("SELECT id FROM sbtest WHERE k = 7"), [["7"]]);
+    let rubbish = b"\x05\0\0\0\xee????";
+    let mut wrong = raw(&server);
+    wrong.write_all(rubbish).unwrap();
+    assert_eq!(packet(&mut wrong)[..3], [0xff, 0x17, 0x04], "error 1047");
+    server.stop();
 }
 
 #[test]
@@ -247,24 +229,22 @@ fn a_client_that_reads_nothing_does_not_keep_it_from_ending() {
 
 #[test]
 fn more_connections_than_it_may_have_are_turned_away() {
-    for threads in [&[][..], &["--knob=pool=1"]] {
-        let options = ["--rows=10", "--variable=max_connections=10"];
-        let server = Model::start("full", &[threads, &options].concat());
-        let mut clients: Vec<UnixStream> = (0..10).map(|_| raw(&server)).collect();
-        let mut one_more = UnixStream::connect(server.socket()).unwrap();
-        assert_eq!(packet(&mut one_more)[..3], [0xff, 0x10, 0x04], "error 1040");
-        // When one has left there is room again.
-        clients.pop();
-        let mut again = loop {
-            let mut client = UnixStream::connect(server.socket()).unwrap();
-            if packet(&mut client)[0] == 10 {
-                break client;
-            }
-        };
-        again.write_all(&[0]).unwrap();
-        let (_, truth) = server.stop();
-        assert!(truth["turned_away"].as_u64().unwrap() >= 1);
-    }
+    let options = ["--rows=10", "--variable=max_connections=10"];
+    let server = Model::start("full", &options);
+    let mut clients: Vec<UnixStream> = (0..10).map(|_| raw(&server)).collect();
+    let mut one_more = UnixStream::connect(server.socket()).unwrap();
+    assert_eq!(packet(&mut one_more)[..3], [0xff, 0x10, 0x04], "error 1040");
+    // When one has left there is room again.
+    clients.pop();
+    let mut again = loop {
+        let mut client = UnixStream::connect(server.socket()).unwrap();
+        if packet(&mut client)[0] == 10 {
+            break client;
+        }
+    };
+    again.write_all(&[0]).unwrap();
+    let (_, truth) = server.stop();
+    assert!(truth["turned_away"].as_u64().unwrap() >= 1);
 }
 
 #[test]

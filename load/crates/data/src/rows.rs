@@ -4,8 +4,7 @@
 //! line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs. `c` is ten
 //! groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
 
-use super::checksum;
-use super::content::{Appended, Content};
+use super::content::{Appended, Content, line_checksum};
 use super::digits::{GROUP_DIGITS, group};
 use contend_random::Distribution;
 use contend_random::{Sampler, Shape, Stream};
@@ -87,7 +86,7 @@ impl Rows {
         for number in numbers {
             let start = out.len();
             self.append_row(out, number);
-            sum = sum.wrapping_add(checksum::row(out.get(start..).unwrap_or_default()));
+            sum = sum.wrapping_add(line_checksum(out.get(start..).unwrap_or_default()));
         }
         sum
     }

@@ -1,7 +1,6 @@
 //! Schemas: which tables there are, with which rows, and the last steps when all rows are there.
 //!
-//! A schema is one file that makes a [`Dataset`] of a [`Wish`], and its line in
-//! [`registry`](super::registry).
+//! A schema is one file that makes a [`Dataset`] of a [`Wish`], and its line in [`super::SCHEMAS`].
 
 use super::content::Content;
 use super::mark;

@@ -1,8 +1,9 @@
 //! Which engine a run gets.
 
+use super::{Engine as _, Epoll, Uring};
 use contend_figures::outcome::Failure;
-use contend_reactor::bell::Bell;
-use contend_reactor::engine::{Engine as _, Epoll, Uring};
+use contend_plan;
+use contend_reactor::wait::Bell;
 use std::io;
 
 /// The engine of a run.

@@ -5,7 +5,7 @@ use super::slow::SlowEvent;
 use contend_client::dialect::SessionFacts;
 use contend_figures::outcome::Failure;
 use contend_figures::{Latency, Reading, Tally, TallyShape};
-use contend_reactor::bell::Bell;
+use contend_reactor::wait::Bell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};

@@ -49,9 +49,6 @@ pub struct Knobs {
     pub leak_ns_per_s: f64,
     /// The kind of the locks.
     pub lock: LockKind,
-    /// Number of threads that serve all connections; null: one thread per connection.
-    #[schemars(range(min = 1, max = 1_000))]
-    pub pool: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -141,8 +138,6 @@ mod tests {
             ("lock", "parking_lot"),
             ("padding", "shared"),
             ("speed", "1.05"),
-            ("pool", "4"),
-            ("pool", "null"),
             ("miss", "read"),
             ("miss_ns", "0"),
             ("stall_ms", "20"),
@@ -170,7 +165,6 @@ mod tests {
             ("speed", "1.2", "use 1 to 1.1"),
             ("speed", "0.9", "use 1 to 1.1"),
             ("lock", "none", "unknown variant `none`"),
-            ("pool", "0", "use 1 to 1000"),
         ] {
             let refused = knobs.set(name, value).unwrap_err();
             assert!(refused.contains(words), "{refused}");

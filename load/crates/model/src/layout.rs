@@ -35,19 +35,8 @@ impl<T> ControlBlocks<T> {
         }
     }
 
-    pub fn len(&self) -> usize {
-        match &self.0 {
-            Laid::Apart(blocks) => blocks.len(),
-            Laid::Shared(blocks) => blocks.len(),
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len()).filter_map(|segment| self.get(segment))
+        (0..).map_while(|segment| self.get(segment))
     }
 }
 
@@ -61,7 +50,7 @@ mod tests {
         for (padding, step) in [(Padding::Apart, 128), (Padding::Shared, 24)] {
             let control = ControlBlocks::new(padding, (0..5u64).map(|n| [n; 3]));
             let at = |segment| std::ptr::from_ref(control.get(segment).unwrap()).addr();
-            assert_eq!((at(1) - at(0), control.len()), (step, 5));
+            assert_eq!((at(1) - at(0), control.iter().count()), (step, 5));
             assert_eq!(control.iter().map(|block| block[0]).sum::<u64>(), 10);
             assert!(control.get(5).is_none());
         }

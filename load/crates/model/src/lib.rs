@@ -10,7 +10,6 @@
 //! assert_eq!(index.levels(), 3);
 //! ```
 
-pub mod alone;
 pub mod cache;
 pub mod index;
 pub mod knobs;
@@ -29,7 +28,6 @@ pub mod virtual_time;
 mod grown;
 mod sorted;
 
-pub use alone::Alone;
 pub use cache::{Find, Segment, SegmentCounts};
 pub use index::Index;
 pub use knobs::{Knobs, LockKind, Padding, PagesFrom};

@@ -10,20 +10,17 @@ pub type ListRow = Vec<Option<String>>;
 /// A whole list, without a selection.
 #[derive(Clone, Debug, Default)]
 pub struct ServerList {
-    /// What it is called in errors.
-    pub name: &'static str,
     pub columns: Vec<&'static str>,
     pub rows: Vec<ListRow>,
 }
 
 impl ServerList {
     /// A list of names with their values.
-    pub fn of_pairs(name: &'static str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         let rows = pairs
             .into_iter()
             .map(|(name, value)| vec![Some(name), Some(value)]);
         Self {
-            name,
             columns: vec!["Variable_name", "Value"],
             rows: rows.collect(),
         }

@@ -1,6 +1,6 @@
 //! How clients get from the thread that accepts them to the worker that serves them.
 
-use super::bell::Bell;
+use super::wait::Bell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,11 +36,6 @@ impl Inbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((number, client));
-        self.bell.ring();
-    }
-
-    /// Wakes the worker, which then checks which answers have become ready.
-    pub fn ring(&self) {
         self.bell.ring();
     }
 

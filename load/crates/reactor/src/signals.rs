@@ -1,5 +1,7 @@
-//! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
+//! SIGINT and SIGTERM as messages: a run that is asked to end still reports. And ending with the
+//! process that started us: a load that outlives its lab disturbs the next one.
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals as Arriving};
@@ -105,11 +107,25 @@ fn end_if_unheard() -> io::Result<()> {
     Ok(())
 }
 
+/// Has the kernel kill this process when the process `pid`, which must be our parent, ends.
+///
+/// # Errors
+/// It ended already, or the kernel refuses.
+pub fn die_with(pid: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // Looked at after asking, so that no moment is left in which it may end unnoticed.
+    if std::os::unix::process::parent_id() == pid {
+        return Ok(());
+    }
+    set_parent_process_death_signal(None)?;
+    Err(io::Error::other(format!("process {pid} is not the parent")))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rustix::process::{Signal, getpid, kill_process};
+    use rustix::process::{getpid, kill_process, parent_process_death_signal};
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::{Command, Stdio};
     use std::sync::mpsc;
@@ -142,5 +158,11 @@ mod tests {
             .status()
             .unwrap();
         assert_eq!(status.signal(), Some(SIGTERM));
+    }
+
+    #[test]
+    fn another_process_is_refused_and_leaves_no_signal() {
+        assert!(die_with(std::process::id()).is_err());
+        assert_eq!(parent_process_death_signal().unwrap(), None);
     }
 }

@@ -1,9 +1,10 @@
-//! Waits for one or a few descriptors. The event loop of a run has its own engines; this is for all
-//! other work.
+//! Waits for one or a few descriptors, and the bell that ends another thread's wait. The event loop
+//! of a run waits with its own engines; all other work waits here.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::retry_on_intr;
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 /// True as soon as one of the descriptors is ready for its events, or broken; false after `within`
@@ -22,6 +23,38 @@ pub fn is_readable(file: &impl AsFd, within: Duration) -> bool {
 /// True as soon as data can be written, or never again.
 pub fn is_writable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::OUT)], within)
+}
+
+/// Wakes a thread that waits for descriptors. Every holder may ring.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// # Errors
+    /// The kernel has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Self(eventfd(0, flags)?))
+    }
+
+    pub fn ring(&self) {
+        // It only refuses when it is rung already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// A descriptor that is readable when the bell was rung.
+    ///
+    /// # Errors
+    /// The kernel has no descriptor left.
+    pub fn heard(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+}
+
+/// Makes a bell that was rung silent again.
+pub fn hush(heard: &OwnedFd) {
+    // It only refuses when there is nothing to read.
+    let _ = rustix::io::read(heard, &mut [0; size_of::<u64>()]);
 }
 
 #[cfg(test)]

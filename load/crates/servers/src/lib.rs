@@ -1,7 +1,7 @@
 //! Servers of ours: one without tables, a line that delays bytes, and one that reports its clocks.
 //!
 //! [`serve`] is the server's side of the protocol without a socket: a client's bytes in, answers
-//! out. [`event_loop`] gives it sockets and threads. [`null_server`] answers every statement at
+//! out. [`null_server`] answers every statement at
 //! once or after a service time; [`far`] stands between a client and a server.
 //!
 //! ```
@@ -10,7 +10,6 @@
 //! ```
 
 pub mod clock;
-pub mod event_loop;
 pub mod far;
 pub mod null_server;
 pub mod serve;

@@ -144,8 +144,8 @@ fn in_words(progress: &FillProgress) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use contend_data;
     use contend_data::StorageEngine;
-    use contend_data::registry;
     use contend_data::schema::Wish;
     use std::time::Duration;
 
@@ -156,7 +156,7 @@ mod tests {
             tables: Some(2),
             ..Wish::of(1, StorageEngine::InnoDb)
         };
-        let dataset = (registry::named("sbtest").unwrap().dataset)(&wish).unwrap();
+        let dataset = (fill::named("sbtest").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
         let at = |phase, rows| LoadProgress {
             phase,
@@ -192,7 +192,7 @@ mod tests {
             rows: Some(100),
             ..Wish::of(1, StorageEngine::InnoDb)
         };
-        let dataset = (registry::named("employees").unwrap().dataset)(&wish).unwrap();
+        let dataset = (fill::named("employees").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
         let at = |phase, rows| LoadProgress {
             phase,

@@ -6,7 +6,6 @@
 
 mod claim;
 mod dataset;
-mod disk;
 mod generator;
 mod journal;
 mod load;
@@ -25,12 +24,11 @@ use crate::{Content, Recipe, Table};
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, endless};
 use contend_figures::outcome::Failure;
-use disk::Disk;
 use made::unless_refused;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use watch::{DISK_FULL, LoadWatch};
+use watch::{DISK_FULL, Disk, LoadWatch};
 
 const TABLE_EXISTS: u16 = 1050;
 
@@ -50,7 +48,7 @@ pub struct Filled {
     pub rows: u64,
     /// Bytes of the rows sent to the server, as text.
     pub bytes: u64,
-    /// Checksum of the content: see [`crate::checksum`].
+    /// Checksum of the content: see [`crate::content::line_checksum`].
     pub checksum: u64,
     pub load_s: f64,
     /// After the last row: keys and statistics.

@@ -5,7 +5,7 @@ use super::tables::fill_tables;
 use super::*;
 use crate::{KeyColumn, Rows, Sbtest, StorageEngine};
 use contend_servers::null_server::testing::NullServer;
-use contend_servers::serve::{Answering, ColumnOut, Refusal, ReplyWriter, ServiceTime, When};
+use contend_servers::serve::{Answering, ColumnOut, Refusal, ReplyWriter, ServiceTime};
 use contend_wire::mysql::BoundValues;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -142,15 +142,14 @@ impl Answering for KeepsTooMany {
 
     fn welcome(&mut self, _number: u32) {}
 
-    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
+    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) {
         match sql {
             b"SELECT @@GLOBAL.local_infile" => {
-                return reply.refuse(&Refusal::new(1193, b"HY000", "Unknown system variable"));
+                reply.error(&Refusal::new(1193, b"HY000", "Unknown system variable"));
             }
             _ if sql.starts_with(b"INSERT") => reply.ok(u64::MAX),
             _ => reply.ok(0),
         }
-        When::Now
     }
 
     fn prepare(&mut self, _client: &mut (), _sql: &[u8]) -> Result<(), Refusal> {
@@ -167,8 +166,7 @@ impl Answering for KeepsTooMany {
         _statement: &(),
         _values: BoundValues<'_>,
         _reply: &mut ReplyWriter<'_>,
-    ) -> When {
-        When::Now
+    ) {
     }
 }
 

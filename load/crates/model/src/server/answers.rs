@@ -12,11 +12,10 @@ use crate::sql::{
 };
 use crate::{DATABASE, ModelRow, TABLE, VERSION, refusals};
 use contend_reactor::clock::thread_cpu_ns;
-use contend_servers::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, Ticket, When};
+use contend_servers::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter};
 use contend_wire::Value;
 use contend_wire::mysql::BoundValues;
 use contend_wire::mysql::value::kind;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,10 +30,6 @@ pub struct ModelAnswers {
     keys: Vec<u32>,
     /// The columns of the last point select that came as text.
     columns: Option<(Selected, Vec<ColumnOut>)>,
-    /// An event loop must not wait: its clients come back with a ticket.
-    in_loop: bool,
-    put_off: VecDeque<Ticket>,
-    tickets: u64,
     /// CPU time of this thread when its last query was over.
     cpu_ns: u64,
 }
@@ -42,16 +37,7 @@ pub struct ModelAnswers {
 pub struct ModelClient {
     number: u32,
     database: Option<Vec<u8>>,
-    /// The query that waits until it may go in.
-    waiting: Option<PointAsk>,
     _connected: ConnectedClient,
-}
-
-/// A query that is put off.
-struct PointAsk {
-    keys: Vec<u32>,
-    by_id: bool,
-    selected: Selected,
 }
 
 pub struct ModelPrepared {
@@ -64,8 +50,7 @@ pub struct ModelPrepared {
 }
 
 impl ModelAnswers {
-    /// For a thread that serves one client and may wait.
-    pub fn of_thread(model: &Arc<Model>) -> Self {
+    pub fn new(model: &Arc<Model>) -> Self {
         Self {
             model: Arc::clone(model),
             counts: model.counts.begin(),
@@ -73,29 +58,18 @@ impl ModelAnswers {
             walker: Walker::new(&model.index),
             keys: Vec::new(),
             columns: None,
-            in_loop: false,
-            put_off: VecDeque::new(),
-            tickets: 0,
             cpu_ns: 0,
         }
     }
 
-    /// For an event loop, which must be rung when the cache can be entered again.
-    pub fn of_loop(model: &Arc<Model>) -> Self {
-        let mut answers = Self::of_thread(model);
-        answers.in_loop = true;
-        answers
-    }
-
-    /// Answers the point select whose keys are in `self.keys`, or puts it off.
+    /// Answers the point select whose keys are in `self.keys`.
     fn points(
         &mut self,
         by_id: bool,
         selected: Selected,
         columns: &[ColumnOut],
-        waiting: &mut Option<PointAsk>,
         reply: &mut ReplyWriter<'_>,
-    ) -> When {
+    ) {
         let (model, counts) = (&*self.model, &*self.counts);
         loop {
             if let Some(cache) = self.pass.enter() {
@@ -110,23 +84,12 @@ impl ModelAnswers {
                 }
                 break;
             }
-            if self.in_loop {
-                *waiting = Some(PointAsk {
-                    keys: std::mem::take(&mut self.keys),
-                    by_id,
-                    selected,
-                });
-                self.tickets += 1;
-                self.put_off.push_back(Ticket(self.tickets));
-                return When::Later(Ticket(self.tickets));
-            }
             let ((), ticks) = model.spinner.timed(|| model.cache.wait_until_open());
             counts.time(Timing::Outside, ticks);
         }
         counts.count(Counting::Queries, 1);
         self.keep_speed();
         self.delay();
-        When::Now
     }
 
     /// Spins until the query has cost as much CPU time as the speed asks for: 1.1 / speed of its
@@ -306,7 +269,6 @@ impl Answering for ModelAnswers {
         ModelClient {
             number,
             database: None,
-            waiting: None,
             _connected: ConnectedClient(Arc::clone(&self.model)),
         }
     }
@@ -315,7 +277,7 @@ impl Answering for ModelAnswers {
         choose(client, database)
     }
 
-    fn query(&mut self, client: &mut ModelClient, sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
+    fn query(&mut self, client: &mut ModelClient, sql: &[u8], reply: &mut ReplyWriter<'_>) {
         self.counts.count(Counting::Questions, 1);
         let answered = match understand(sql) {
             Ok(Understood::Points(select)) => {
@@ -326,11 +288,9 @@ impl Answering for ModelAnswers {
                             Some((selected, columns)) if selected == select.selected => columns,
                             _ => columns_of(&select.selected),
                         };
-                        let (by_id, selected) = (select.by_id, select.selected);
-                        let waiting = &mut client.waiting;
-                        let when = self.points(by_id, selected, &columns, waiting, reply);
-                        self.columns = Some((selected, columns));
-                        return when;
+                        self.points(select.by_id, select.selected, &columns, reply);
+                        self.columns = Some((select.selected, columns));
+                        Ok(())
                     }
                     Err(refusal) => Err(refusal),
                 }
@@ -338,9 +298,8 @@ impl Answering for ModelAnswers {
             Ok(understood) => self.answer(client, understood, reply),
             Err(strange) => Err(refusals::strange(&strange, sql)),
         };
-        match answered {
-            Ok(()) => When::Now,
-            Err(refusal) => reply.refuse(&refusal),
+        if let Err(refusal) = answered {
+            reply.error(&refusal);
         }
     }
 
@@ -376,50 +335,19 @@ impl Answering for ModelAnswers {
 
     fn execute(
         &mut self,
-        client: &mut ModelClient,
+        _client: &mut ModelClient,
         statement: &ModelPrepared,
         values: BoundValues<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> When {
+    ) {
         self.counts.count(Counting::Questions, 1);
-        if let Err(refusal) = self.take_bound(&statement.wishes, values) {
-            return reply.refuse(&refusal);
+        match self.take_bound(&statement.wishes, values) {
+            Ok(()) => {
+                let (by_id, selected) = (statement.by_id, statement.selected);
+                self.points(by_id, selected, &statement.columns, reply);
+            }
+            Err(refusal) => reply.error(&refusal),
         }
-        let (by_id, selected) = (statement.by_id, statement.selected);
-        self.points(
-            by_id,
-            selected,
-            &statement.columns,
-            &mut client.waiting,
-            reply,
-        )
-    }
-
-    fn redeem(
-        &mut self,
-        client: &mut ModelClient,
-        _ticket: Ticket,
-        reply: &mut ReplyWriter<'_>,
-    ) -> When {
-        let Some(ask) = client.waiting.take() else {
-            return When::Now;
-        };
-        self.keys = ask.keys;
-        let columns = columns_of(&ask.selected);
-        self.points(
-            ask.by_id,
-            ask.selected,
-            &columns,
-            &mut client.waiting,
-            reply,
-        )
-    }
-
-    fn next_ready(&mut self) -> Option<Ticket> {
-        if self.model.cache.is_shut() {
-            return None;
-        }
-        self.put_off.pop_front()
     }
 }
 

@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The current content of a list.
 pub fn of(model: &Model, list: ListName) -> ServerList {
     match list {
-        ListName::Status => ServerList::of_pairs("STATUS", status(model)),
+        ListName::Status => ServerList::of_pairs(status(model)),
         ListName::Variables => {
             let variables = model.variables();
             let pairs = variables
                 .all()
                 .map(|told| (told.name.to_owned(), told.value.to_owned()));
-            ServerList::of_pairs("VARIABLES", pairs)
+            ServerList::of_pairs(pairs)
         }
         ListName::SystemVariables => system_variables(model),
         ListName::KeyCaches => key_caches(model),
         ListName::Warnings => ServerList {
             columns: vec!["Level", "Code", "Message"],
-            ..ServerList::default()
+            rows: Vec::new(),
         },
         ListName::Databases => names("Database", &["information_schema", DATABASE]),
         ListName::Tables => names("Tables_in_sbtest", &[TABLE]),
@@ -36,7 +36,6 @@ fn names(column: &'static str, names: &[&str]) -> ServerList {
             .iter()
             .map(|name| vec![Some((*name).to_owned())])
             .collect(),
-        ..ServerList::default()
     }
 }
 
@@ -69,7 +68,7 @@ fn status(model: &Model) -> Vec<(String, String)> {
         ("Questions", counted.count(Counting::Questions)),
         ("Threads_cached", 0),
         ("Threads_connected", now(&clients.connected)),
-        ("Threads_created", now(&clients.threads)),
+        ("Threads_created", now(&clients.admitted)),
         // The thread that asks runs too.
         ("Threads_running", model.cache.inside() as u64 + 1),
         ("Uptime", model.uptime().as_secs()),
@@ -96,7 +95,6 @@ fn system_variables(model: &Model) -> ServerList {
         .to_vec()
     };
     ServerList {
-        name: "SYSTEM_VARIABLES",
         columns: vec![
             "VARIABLE_NAME",
             "GLOBAL_VALUE",
@@ -141,7 +139,6 @@ fn key_caches(model: &Model) -> ServerList {
     }
     rows.push(row(None, 1, &segments));
     ServerList {
-        name: "KEY_CACHES",
         columns: vec![
             "KEY_CACHE_NAME",
             "SEGMENTS",

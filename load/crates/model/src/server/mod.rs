@@ -23,17 +23,14 @@ mod walk;
 pub use answers::ModelAnswers;
 pub use model::{Model, ModelService};
 
-use crate::refusals;
 use contend_figures::outcome::Failure;
-use contend_reactor::doors::{Doors, Listening};
+use contend_reactor::doors::Listening;
 use contend_reactor::limits;
 use contend_reactor::signals::SignalThread;
-use contend_servers::event_loop::Loops;
 use contend_servers::listen;
-use contend_servers::serve::{Refusal, ServicePace, ServiceTime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use threads::{Admission, ThreadClients, refuse};
+use threads::ThreadClients;
 
 /// Any thread may have to replace the key cache, which is far larger than all else.
 const GIVEN_BACK_FROM: i32 = 64 << 10;
@@ -63,10 +60,8 @@ pub fn serve(
     let asked = SignalThread::on_usr1(move || teller.tell_truth(false))
         .map_err(|error| Failure::plain(format!("listening to signals: {error}")))?;
     let staller = stalls::Staller::begin(&model)?;
-    match service.knobs.pool {
-        None => in_threads(&model, &doors, ready, stop),
-        Some(loops) => in_loops(loops, &model, &doors, ready, stop)?,
-    }
+    ready(doors.listening());
+    Arc::new(ThreadClients::default()).serve(&doors, stop, &model);
     drop(staller);
     drop(asked);
     model.tell_truth(true);
@@ -74,67 +69,4 @@ pub fn serve(
         connections: model.clients.admitted.load(Ordering::Relaxed),
         queries: model.counts.sum().count(counts::Counting::Queries),
     })
-}
-
-fn in_threads(
-    model: &Arc<Model>,
-    doors: &Doors,
-    ready: &mut dyn FnMut(&Listening),
-    stop: &AtomicBool,
-) {
-    ready(doors.listening());
-    let shared = Arc::clone(model);
-    let make = move || ModelAnswers::of_thread(&shared);
-    Arc::new(ThreadClients::default()).serve(doors, stop, &**model, make);
-}
-
-fn in_loops(
-    count: u32,
-    model: &Arc<Model>,
-    doors: &Doors,
-    ready: &mut dyn FnMut(&Listening),
-    stop: &AtomicBool,
-) -> Result<(), Failure> {
-    let pace = || ServicePace::new(ServiceTime::None, None, 0, 0, 0);
-    let shared = Arc::clone(model);
-    let loops = Loops::start("model", (0..count).map(|_| pace()), move |inbox| {
-        shared.cache.ring(inbox);
-        ModelAnswers::of_loop(&shared)
-    })?;
-    model.clients.threads.store(count.into(), Ordering::Relaxed);
-    ready(doors.listening());
-    let mut next = loops.inboxes().iter().cycle();
-    doors.admit_each(stop, |number, socket| match (model.admit(), next.next()) {
-        (Ok(()), Some(inbox)) => inbox.put(number, socket),
-        (Err(refusal), _) => refuse(&socket, &refusal),
-        (Ok(()), None) => model.lost(),
-    });
-    // Requests that were put off are answered first.
-    model.cache.wait_until_open();
-    loops.end().for_each(drop);
-    Ok(())
-}
-
-impl Admission for Model {
-    fn admit(&self) -> Result<(), Refusal> {
-        let clients = &self.clients;
-        // Only the thread that accepts clients adds to it.
-        let now = clients.connected.load(Ordering::Relaxed) + 1;
-        if now > self.variables().max_connections() {
-            clients.turned_away.fetch_add(1, Ordering::Relaxed);
-            return Err(refusals::too_many_connections());
-        }
-        clients.connected.fetch_add(1, Ordering::Relaxed);
-        clients.most.fetch_max(now, Ordering::Relaxed);
-        clients.admitted.fetch_add(1, Ordering::Relaxed);
-        if self.knobs.pool.is_none() {
-            clients.threads.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    fn lost(&self) {
-        self.clients.connected.fetch_sub(1, Ordering::Relaxed);
-        self.clients.turned_away.fetch_add(1, Ordering::Relaxed);
-    }
 }

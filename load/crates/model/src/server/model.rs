@@ -7,6 +7,7 @@ use super::locks::{AnyLock, IndexLock};
 use super::spin::Spinner;
 use super::truth::TruthFile;
 use super::turnstile::Turnstile;
+use crate::refusals;
 use crate::sql::Assignment;
 use crate::variables;
 use crate::variables::{Effect, ServerVariables};
@@ -81,10 +82,9 @@ pub struct SpunWork {
 pub struct ClientNumbers {
     pub connected: AtomicU64,
     pub most: AtomicU64,
+    /// Each got a thread.
     pub admitted: AtomicU64,
     pub turned_away: AtomicU64,
-    /// Threads that were made for them.
-    pub threads: AtomicU64,
     pub prepared: AtomicU64,
 }
 
@@ -174,9 +174,30 @@ impl Model {
         if let Some(port) = listening.port {
             variables.tell("port", port.to_string());
         }
-        if self.knobs.pool.is_some() {
-            variables.tell("thread_handling", "pool-of-threads".to_owned());
+    }
+
+    /// Lets in one more client.
+    ///
+    /// # Errors
+    /// There are as many clients as there may be.
+    pub fn admit(&self) -> Result<(), Refusal> {
+        let clients = &self.clients;
+        // Only the thread that accepts clients adds to it.
+        let now = clients.connected.load(Ordering::Relaxed) + 1;
+        if now > self.variables().max_connections() {
+            clients.turned_away.fetch_add(1, Ordering::Relaxed);
+            return Err(refusals::too_many_connections());
         }
+        clients.connected.fetch_add(1, Ordering::Relaxed);
+        clients.most.fetch_max(now, Ordering::Relaxed);
+        clients.admitted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A client that was admitted has no thread, and is gone.
+    pub fn lost(&self) {
+        self.clients.connected.fetch_sub(1, Ordering::Relaxed);
+        self.clients.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn variables(&self) -> MutexGuard<'_, ServerVariables> {

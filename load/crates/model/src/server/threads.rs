@@ -1,9 +1,10 @@
 //! A thread for each client, as the servers of the studies have: it waits in its socket, and in
 //! every lock.
 
+use super::answers::ModelAnswers;
+use super::model::Model;
 use contend_reactor::doors::Doors;
-use contend_servers::event_loop::TAIL_BYTES_MAX;
-use contend_servers::serve::{Answering, Received, Refusal, ServedSession, turn_away};
+use contend_servers::serve::{Received, Refusal, ServedSession, TAIL_BYTES_MAX, turn_away};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::retry_on_intr;
@@ -34,33 +35,17 @@ pub struct ThreadClients {
     ending: AtomicBool,
 }
 
-/// Why a client cannot be served.
-pub trait Admission: Send + Sync + 'static {
-    /// # Errors
-    /// There are as many clients as there may be.
-    fn admit(&self) -> Result<(), Refusal>;
-
-    /// A client that was admitted has no thread, and is gone.
-    fn lost(&self);
-}
-
 impl ThreadClients {
     /// Accepts clients until `stop` is set, each with a thread and with answers of its own. Then
     /// lets every thread answer the requests it has taken, and waits until all are gone.
-    pub fn serve<A: Answering>(
-        self: &Arc<Self>,
-        doors: &Doors,
-        stop: &AtomicBool,
-        admission: &impl Admission,
-        make: impl Fn() -> A + Clone + Send + 'static,
-    ) {
+    pub fn serve(self: &Arc<Self>, doors: &Doors, stop: &AtomicBool, model: &Arc<Model>) {
         doors.admit_each(stop, |number, socket| {
-            if let Err(refusal) = admission.admit() {
+            if let Err(refusal) = model.admit() {
                 return refuse(&socket, &refusal);
             }
             let socket = Arc::new(socket);
             self.locked().insert(number, Arc::clone(&socket));
-            let (clients, make) = (Arc::clone(self), make.clone());
+            let (clients, answering) = (Arc::clone(self), Arc::clone(model));
             let left = Departure { clients, number };
             let theirs = Arc::clone(&socket);
             let begun = has_memory().and_then(|()| {
@@ -69,12 +54,12 @@ impl ThreadClients {
                     .stack_size(STACK_BYTES)
                     .spawn(move || {
                         // A client that is gone needs no message.
-                        let _ = talk(&theirs, number, &left.clients.ending, make());
+                        let _ = talk(&theirs, number, &left.clients.ending, &answering);
                         drop(left);
                     })
             });
             if let Err(error) = begun {
-                admission.lost();
+                model.lost();
                 refuse(&socket, &no_thread(&error));
             }
         });
@@ -129,7 +114,7 @@ impl Drop for Departure {
 }
 
 /// Says why a client is turned away. A socket that was just opened has room for that.
-pub fn refuse(socket: &OwnedFd, refusal: &Refusal) {
+fn refuse(socket: &OwnedFd, refusal: &Refusal) {
     let mut out = Vec::new();
     turn_away(refusal, &mut out);
     let _ = contend_reactor::socket::send(socket, &out);
@@ -153,12 +138,8 @@ fn no_thread(error: &io::Error) -> Refusal {
 }
 
 /// Talks with one client until it leaves or the server ends.
-fn talk<A: Answering>(
-    socket: &OwnedFd,
-    number: u32,
-    ending: &AtomicBool,
-    mut answers: A,
-) -> io::Result<()> {
+fn talk(socket: &OwnedFd, number: u32, ending: &AtomicBool, model: &Arc<Model>) -> io::Result<()> {
+    let mut answers = ModelAnswers::new(model);
     let mut out = Vec::with_capacity(BUFFER_BYTES);
     let mut taken: Vec<u8> = Vec::with_capacity(BUFFER_BYTES);
     let mut session = ServedSession::greet(number, &mut answers, &mut out);
@@ -181,16 +162,9 @@ fn talk<A: Answering>(
         let stays = loop {
             let rest = taken.get(read..).unwrap_or_default();
             match session.hear(rest, &mut answers, &mut out) {
-                Received::More { consumed } => {
-                    read += consumed;
-                    break true;
-                }
+                Received::More => break true,
                 Received::Answered { consumed } | Received::Settled { consumed } => {
                     read += consumed;
-                }
-                Received::PutOff { consumed, .. } => {
-                    read += consumed;
-                    while let Received::PutOff { .. } = session.redeem(&mut answers, &mut out) {}
                 }
                 Received::Left => break false,
             }

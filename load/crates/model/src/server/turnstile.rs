@@ -4,7 +4,6 @@
 //! A query that goes in or out writes only to a place of its own, so that queries share no cache
 //! line here. A word that all of them change would be one more lock to measure.
 
-use contend_reactor::inbox::Inbox;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +22,6 @@ pub struct Turnstile<T> {
     /// Those outside sleep here while it is shut.
     outside: Mutex<()>,
     opened: Condvar,
-    /// Event loops do not sleep here: they are rung.
-    loops: Mutex<Vec<Arc<Inbox>>>,
 }
 
 // SAFETY: those inside share `T`, and the thread that has shut the turnstile has it alone.
@@ -64,7 +61,6 @@ impl<T> Turnstile<T> {
             passes: Mutex::new(Vec::new()),
             outside: Mutex::new(()),
             opened: Condvar::new(),
-            loops: Mutex::new(Vec::new()),
         }
     }
 
@@ -83,15 +79,6 @@ impl<T> Turnstile<T> {
     /// Goes in once, when it is open, for a thread that has no pass.
     pub fn look<S>(self: &Arc<Self>, look: impl FnOnce(&T) -> S) -> S {
         look(&self.pass().enter_when_open())
-    }
-
-    /// Rings an event loop from now on whenever it was opened.
-    pub fn ring(&self, inbox: &Arc<Inbox>) {
-        locked(&self.loops).push(Arc::clone(inbox));
-    }
-
-    pub fn is_shut(&self) -> bool {
-        self.shut.load(Ordering::SeqCst)
     }
 
     /// How many are inside now.
@@ -207,9 +194,6 @@ impl<T> Drop for Shut<'_, T> {
         self.turnstile.shut.store(false, Ordering::SeqCst);
         drop(outside);
         self.turnstile.opened.notify_all();
-        locked(&self.turnstile.loops)
-            .iter()
-            .for_each(|inbox| inbox.ring());
     }
 }
 

@@ -102,7 +102,3 @@ pub fn ps(ns: f64) -> Ps {
     // A cast from floating point saturates.
     (ns * 1e3).round() as Ps
 }
-
-pub fn ns(ps: Ps) -> f64 {
-    ps as f64 / 1e3
-}

@@ -318,11 +318,6 @@ impl VirtualLock {
     pub fn wakes(&mut self) -> Option<u32> {
         self.queue.pop_front().map(|waiter| waiter.thread)
     }
-
-    /// Threads that wait for it.
-    pub fn queued(&self) -> usize {
-        self.queue.len()
-    }
 }
 
 impl Attempt {

@@ -6,13 +6,12 @@
 
 use super::sends::Sends;
 use super::{Engine, Event, READ_BYTES_MAX};
-use crate::bell::hush;
 use crate::clock;
 use crate::socket::{receive, send};
+use crate::wait::hush;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -35,7 +34,7 @@ pub struct Epoll {
     /// Sockets whose requests are sent together, before the next event.
     gathered: Vec<usize>,
     /// Failures of sends, reported with the next wait.
-    failed: VecDeque<(usize, io::Error)>,
+    failed: Vec<(usize, Option<io::Error>)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
 }
 
@@ -115,7 +114,7 @@ impl Epoll {
                 false => Ok(()),
             });
             if let Err(error) = sent {
-                self.failed.push_back((token, error));
+                self.failed.push((token, Some(error)));
             }
         }
     }
@@ -133,7 +132,7 @@ impl Epoll {
                 self.gathered.push(token);
             }
         } else if let Err(error) = self.rewatch(token, READ_WRITE) {
-            self.failed.push_back((token, error));
+            self.failed.push((token, Some(error)));
         }
     }
 
@@ -202,7 +201,7 @@ impl Engine for Epoll {
             times_sends: false,
             waits_exactly: true,
             gathered: Vec::new(),
-            failed: VecDeque::new(),
+            failed: Vec::new(),
             failed_now: Vec::new(),
         })
     }
@@ -264,7 +263,7 @@ impl Engine for Epoll {
         };
         let rest = match sent {
             Ok(sent) => bytes.get(sent..).unwrap_or_default(),
-            Err(error) => return self.failed.push_back((token, error)),
+            Err(error) => return self.failed.push((token, Some(error))),
         };
         if !rest.is_empty() {
             self.keep(token, rest);
@@ -294,16 +293,11 @@ impl Engine for Epoll {
         if !self.gathered.is_empty() {
             self.send_gathered();
         }
+        self.failed_now.clear();
         if !self.failed.is_empty() {
-            self.failed_now.clear();
-            self.failed_now.extend(
-                self.failed
-                    .drain(..)
-                    .map(|(token, error)| (token, Some(error))),
-            );
+            std::mem::swap(&mut self.failed, &mut self.failed_now);
             return Ok(self.failed_now.len());
         }
-        self.failed_now.clear();
         let found = match timeout_ns {
             None => self.take_ready(-1),
             Some(0) => self.take_ready(0),

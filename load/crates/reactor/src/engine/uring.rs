@@ -8,13 +8,12 @@
 //! our loop.
 
 use super::{Engine, Event};
-use crate::bell::hush;
 use crate::clock;
+use crate::wait::hush;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::sockopt::socket_error;
 use rustix::net::{Shutdown, shutdown};
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -66,7 +65,7 @@ pub struct Uring {
     /// Sockets that were detached while the queue could not be handed over. Queued entries refer to
     /// them by number, so no new socket may get these numbers before.
     leaving: Vec<OwnedFd>,
-    failed: VecDeque<(usize, io::Error)>,
+    failed: Vec<(usize, Option<io::Error>)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
 }
 
@@ -163,7 +162,7 @@ impl Uring {
         match unsafe { self.push(&entry) } {
             Ok(()) if self.times_sends => self.queued.push(token),
             Ok(()) => {}
-            Err(error) => self.failed.push_back((token, error)),
+            Err(error) => self.failed.push((token, Some(error))),
         }
     }
 
@@ -299,7 +298,7 @@ impl Engine for Uring {
             outgrown: Vec::new(),
             parted: Vec::new(),
             leaving: Vec::new(),
-            failed: VecDeque::new(),
+            failed: Vec::new(),
             failed_now: Vec::new(),
         };
         uring.watch_wake()?;
@@ -417,7 +416,7 @@ impl Engine for Uring {
         match unsafe { self.push(&entry) } {
             Ok(()) if self.times_sends => self.queued.push(token),
             Ok(()) => {}
-            Err(error) => self.failed.push_back((token, error)),
+            Err(error) => self.failed.push((token, Some(error))),
         }
     }
 
@@ -443,11 +442,7 @@ impl Engine for Uring {
         self.give_back();
         self.failed_now.clear();
         if !self.failed.is_empty() {
-            self.failed_now.extend(
-                self.failed
-                    .drain(..)
-                    .map(|(token, error)| (token, Some(error))),
-            );
+            std::mem::swap(&mut self.failed, &mut self.failed_now);
             return Ok(self.failed_now.len());
         }
         let waited = match timeout_ns {

@@ -6,19 +6,21 @@
 //! the client's own limit.
 
 pub mod testing;
+mod worker;
 
 pub use contend_reactor::doors::Listening;
 
-use crate::event_loop::Loops;
 use crate::listen;
 use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
 use contend_figures::Latency;
 use contend_figures::outcome::Failure;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use worker::NullWorker;
 
 /// The settings of a null server: how it answers, and where it listens.
 #[derive(Clone, Debug)]
@@ -90,14 +92,13 @@ pub fn serve(
     ready: &mut dyn FnMut(&Listening),
     stop: &AtomicBool,
 ) -> Result<Served, Failure> {
-    serve_answers(service, |_| Canned::default(), ready, stop)
+    serve_answers(service, Canned::default, ready, stop)
 }
 
-/// Like [`serve`], with answers that each worker makes for itself. Its inbox must be rung whenever
-/// an answer that was put off has become ready.
-pub(super) fn serve_answers<A: Answering>(
+/// Like [`serve`], with answers that each worker makes for itself.
+fn serve_answers<A: Answering + Send + 'static>(
     service: &Service,
-    make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
+    make: impl Fn() -> A,
     ready: &mut dyn FnMut(&Listening),
     stop: &AtomicBool,
 ) -> Result<Served, Failure> {
@@ -106,14 +107,25 @@ pub(super) fn serve_answers<A: Answering>(
     limits::make_all_the_room();
     let doors = listen(service.socket.as_deref(), service.port)?;
     let begun_ns = contend_reactor::clock::now_ns();
-    let paces = (0..service.workers()).map(|number| service.pace(begun_ns, number));
-    let loops = Loops::start("null", paces, make)?;
+    let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
+    let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..service.workers() {
+        let inbox = Arc::new(Inbox::new().map_err(failed)?);
+        inboxes.push(Arc::clone(&inbox));
+        let worker =
+            NullWorker::new(make(), service.pace(begun_ns, number), inbox).map_err(failed)?;
+        let thread = std::thread::Builder::new().name(format!("null-{number}"));
+        threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
+    }
     ready(doors.listening());
     let mut served = Served {
-        connections: doors.admit_until(stop, loops.inboxes()),
+        connections: doors.admit_until(stop, &inboxes),
         ..Served::default()
     };
-    for counted in loops.end() {
+    inboxes.iter().for_each(|inbox| inbox.close());
+    for thread in threads {
+        // A worker that panicked has no counts to give.
+        let counted = thread.join().unwrap_or_default();
         served.queries += counted.queries;
         // A station has one thread.
         served.granted = counted.granted;

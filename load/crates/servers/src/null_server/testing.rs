@@ -28,10 +28,10 @@ impl NullServer {
     }
 
     /// A server with other answers than the null server's.
-    pub fn answering<A: Answering>(
+    pub fn answering<A: Answering + Send + 'static>(
         time: ServiceTime,
         stalls: Option<Stalls>,
-        make: impl Fn() -> A + Clone + Send + 'static,
+        make: impl Fn() -> A + Send + 'static,
     ) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("contend-null-{}-{number}", std::process::id());
@@ -51,7 +51,7 @@ impl NullServer {
         let thread = std::thread::spawn(move || {
             let _ = serve_answers(
                 &service,
-                move |_| make(),
+                make,
                 &mut |_| {
                     let _ = ready.send(());
                 },

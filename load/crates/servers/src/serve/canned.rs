@@ -5,7 +5,7 @@
 
 use super::reply::{Cell, ColumnOut, ReplyWriter};
 use super::text::{CommonStart, TextMeaning, meaning, parameters};
-use super::{Answering, Refusal, When};
+use super::{Answering, Refusal};
 use contend_wire::mysql::BoundValues;
 
 /// Kinds of statements that are remembered. A load has a few; further kinds are answered too, but
@@ -113,7 +113,7 @@ impl Answering for Canned {
 
     fn welcome(&mut self, _number: u32) {}
 
-    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
+    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) {
         match self.kind(sql).and_then(|place| self.kinds.get_mut(place)) {
             Some(kind) => kind.answer(kind.rows(sql), reply),
             None => {
@@ -121,7 +121,6 @@ impl Answering for Canned {
                 kind.answer(kind.rows(sql), reply);
             }
         }
-        When::Now
     }
 
     fn prepare(&mut self, _client: &mut (), sql: &[u8]) -> Result<CannedPrepared, Refusal> {
@@ -152,12 +151,11 @@ impl Answering for Canned {
         statement: &CannedPrepared,
         _values: BoundValues<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> When {
+    ) {
         match self.kinds.get_mut(statement.kind) {
             Some(kind) => kind.answer(statement.rows, reply),
             None => reply.ok(0),
         }
-        When::Now
     }
 }
 

@@ -1,16 +1,14 @@
 //! The server's side of the protocol, without a socket: a client's bytes in, answers out.
 //!
 //! [`ServedSession`] is the session of one client: greeting, login, commands, prepared statements.
-//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out, now
-//! or later. The null server uses [`Canned`]; a server that reads tables would need its own
-//! implementation. This module does not know who owns the sockets: an event loop, or a thread per
-//! client.
+//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out. The
+//! null server uses [`Canned`], the model server answers from its rows. This module does not know
+//! who owns the sockets: an event loop, or a thread per client.
 
 mod canned;
 mod number;
 mod pace;
 mod reply;
-mod service;
 mod session;
 mod station;
 mod text;
@@ -19,9 +17,8 @@ pub use canned::Canned;
 pub use number::Demand;
 pub use pace::{ServicePace, Stalls};
 pub use reply::{Cell, ColumnOut, ReplyWriter};
-pub use service::ServiceTime;
-pub use session::{Received, ServedSession, turn_away};
-pub use station::{Granted, Station};
+pub use session::{Received, ServedSession, TAIL_BYTES_MAX, turn_away};
+pub use station::{Granted, ServiceTime, Station};
 
 use contend_wire::mysql::BoundValues;
 
@@ -29,9 +26,9 @@ use contend_wire::mysql::BoundValues;
 /// many clients, or a thread for one. The instances hold the state that the threads share.
 pub trait Answering {
     /// The state kept per client.
-    type Client;
+    type Client: Send;
     /// The state kept per prepared statement.
-    type Statement;
+    type Statement: Send;
 
     /// The server's version, as in the greeting.
     const VERSION: &str;
@@ -48,8 +45,7 @@ pub trait Answering {
     }
 
     /// Answers a statement that came as text.
-    fn query(&mut self, client: &mut Self::Client, sql: &[u8], reply: &mut ReplyWriter<'_>)
-    -> When;
+    fn query(&mut self, client: &mut Self::Client, sql: &[u8], reply: &mut ReplyWriter<'_>);
 
     /// Prepares a statement, so that it can be executed many times.
     ///
@@ -71,39 +67,8 @@ pub trait Answering {
         statement: &Self::Statement,
         values: BoundValues<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> When;
-
-    /// Answers the request that was put off under this ticket, or puts it off again.
-    fn redeem(
-        &mut self,
-        _client: &mut Self::Client,
-        _ticket: Ticket,
-        _reply: &mut ReplyWriter<'_>,
-    ) -> When {
-        When::Now
-    }
-
-    /// The next ticket that can be redeemed. An event loop asks for all of them after its bell was
-    /// rung; a thread that serves one client knows by itself when it may go on.
-    fn next_ready(&mut self) -> Option<Ticket> {
-        None
-    }
+    );
 }
-
-/// Whether an answer was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// The whole answer was.
-    Now,
-    /// No part of it was: it is written when the ticket is redeemed. Until then nothing more is
-    /// read from the client.
-    Later(Ticket),
-}
-
-/// A ticket for an answer that was put off. The answering instance numbers them; no two that wait
-/// at one time have the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket(pub u64);
 
 /// An error for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,8 +104,7 @@ mod tests {
     /// What all clients of a server share: the numbers that it holds.
     type Held = Arc<Mutex<Vec<u64>>>;
 
-    /// Gives out the numbers, or puts that off; adds one that is bound; refuses every other
-    /// statement.
+    /// Gives out the numbers; adds those that are bound; refuses every other statement.
     struct Numbers {
         columns: Vec<ColumnOut>,
         held: Held,
@@ -167,37 +131,29 @@ mod tests {
         }
     }
 
-    /// A client: its number, and the database that it has chosen.
-    struct Known(u32, Vec<u8>);
-
     impl Answering for Numbers {
-        type Client = Known;
+        type Client = ();
         type Statement = ();
 
         const VERSION: &str = "10.11.0-MariaDB-numbers";
 
-        fn welcome(&mut self, number: u32) -> Known {
-            Known(number, Vec::new())
-        }
+        fn welcome(&mut self, _number: u32) {}
 
-        fn choose(&mut self, client: &mut Known, database: &[u8]) -> Result<(), Refusal> {
-            database.clone_into(&mut client.1);
+        fn choose(&mut self, _client: &mut (), database: &[u8]) -> Result<(), Refusal> {
             match database {
                 b"numbers" => Ok(()),
                 _ => Err(Refusal::new(1049, b"42000", "Unknown database")),
             }
         }
 
-        fn query(&mut self, client: &mut Known, sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
+        fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) {
             match sql {
                 b"SELECT n FROM numbers" => self.give(reply),
-                b"SELECT n FROM numbers LATER" => return When::Later(Ticket(client.0.into())),
                 _ => reply.error(&Refusal::new(1146, b"42S02", "Table does not exist")),
             }
-            When::Now
         }
 
-        fn prepare(&mut self, _client: &mut Known, _sql: &[u8]) -> Result<(), Refusal> {
+        fn prepare(&mut self, _client: &mut (), _sql: &[u8]) -> Result<(), Refusal> {
             Ok(())
         }
 
@@ -207,26 +163,14 @@ mod tests {
 
         fn execute(
             &mut self,
-            _client: &mut Known,
+            _client: &mut (),
             _statement: &(),
             values: BoundValues<'_>,
             reply: &mut ReplyWriter<'_>,
-        ) -> When {
+        ) {
             let numbers = values.map(|value| value.unwrap().as_int().unwrap() as u64);
             self.held.lock().unwrap().extend(numbers);
             reply.ok(1);
-            When::Now
-        }
-
-        fn redeem(
-            &mut self,
-            client: &mut Known,
-            ticket: Ticket,
-            reply: &mut ReplyWriter<'_>,
-        ) -> When {
-            assert_eq!(ticket.0, u64::from(client.0));
-            self.give(reply);
-            When::Now
         }
     }
 
@@ -269,34 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn while_an_answer_is_put_off_nothing_more_is_read() {
-        let mut numbers = Numbers::new(&Held::new(vec![4, 5, 6].into()));
-        let mut session = met(&mut numbers);
-        let later = request(b"SELECT n FROM numbers LATER");
-        let mut out = Vec::new();
-        let put_off = Received::PutOff {
-            consumed: later.len(),
-            ticket: Ticket(7),
-        };
-        assert_eq!(session.hear(&later, &mut numbers, &mut out), put_off);
-        assert_eq!(session.ticket(), Some(Ticket(7)));
-        // The client does not wait for its answer.
-        let next = request(b"SELECT n FROM elsewhere");
-        let more = Received::More { consumed: 0 };
-        assert_eq!(session.hear(&next, &mut numbers, &mut out), more);
-        assert!(out.is_empty());
-        numbers.held.lock().unwrap().push(7);
-        let answered = Received::Answered { consumed: 0 };
-        assert_eq!(session.redeem(&mut numbers, &mut out), answered);
-        assert_eq!((read(&out), session.ticket()), ((4, None), None));
-        assert_eq!(session.redeem(&mut numbers, &mut out), more);
-        out.clear();
-        session.hear(&next, &mut numbers, &mut out);
-        assert_eq!(read(&out), (0, Some(1146)));
-    }
-
-    #[test]
-    fn a_server_knows_its_client_and_the_database_that_it_chose() {
+    fn a_server_decides_on_the_database_that_a_client_chooses() {
         let mut numbers = Numbers::new(&Held::default());
         for (name, refused) in [("numbers", None), ("letters", Some(1049))] {
             let (mut greeting, mut login) = (Vec::new(), Vec::new());
@@ -328,19 +245,15 @@ mod tests {
             socket.write_all(&out).unwrap();
             out.clear();
             let consumed = match session.hear(&tail, &mut answers, &mut out) {
-                Received::More { consumed } => {
+                Received::More => {
                     let length = socket.read(&mut part).unwrap();
                     if length == 0 {
                         return;
                     }
                     tail.extend_from_slice(&part[..length]);
-                    consumed
+                    0
                 }
                 Received::Answered { consumed } | Received::Settled { consumed } => consumed,
-                Received::PutOff { consumed, .. } => {
-                    session.redeem(&mut answers, &mut out);
-                    consumed
-                }
                 Received::Left => return,
             };
             tail.drain(..consumed);
@@ -416,7 +329,7 @@ mod tests {
             statement.execute(&mut out, &values).unwrap();
             ask(&out, Due::Results);
         }
-        let rows = ask(&request(b"SELECT n FROM numbers LATER"), Due::Results).1;
+        let rows = ask(&request(b"SELECT n FROM numbers"), Due::Results).1;
         assert!(rows >= 40);
     }
 }

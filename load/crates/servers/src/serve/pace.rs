@@ -5,8 +5,7 @@
 //! of servers is limited, and requests beyond it wait: [`Station`].
 
 use super::number::Demand;
-use super::service::ServiceTime;
-use super::station::{Granted, Station};
+use super::station::{Granted, ServiceTime, Station};
 use contend_random::Stream;
 
 /// All answers stand still for `length_ns`, every `every_ns`, the first time after that long.

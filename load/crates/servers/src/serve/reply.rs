@@ -1,6 +1,6 @@
 //! Writes the packets of one answer behind those of others in the same buffer.
 
-use super::{Refusal, When};
+use super::Refusal;
 use contend_wire::Capabilities;
 use contend_wire::mysql::cursor::{put_lenenc, put_lenenc_bytes};
 use contend_wire::mysql::frame::put_packet;
@@ -98,12 +98,6 @@ impl<'o> ReplyWriter<'o> {
             out.extend_from_slice(&refusal.sqlstate);
             out.extend_from_slice(refusal.message.as_bytes());
         });
-    }
-
-    /// Like [`Self::error`], where that is the whole answer.
-    pub fn refuse(&mut self, refusal: &Refusal) -> When {
-        self.error(refusal);
-        When::Now
     }
 
     /// Asks for the client's local file. The session counts its lines and answers then.

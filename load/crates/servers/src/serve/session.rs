@@ -1,9 +1,8 @@
 //! The session of one client: a greeting, a login that accepts everyone, commands.
 
-use super::number::Demand;
+use super::number::{self, Demand};
 use super::reply::ReplyWriter;
-use super::{Answering, Refusal, Ticket, When};
-use crate::serve::number;
+use super::{Answering, Refusal};
 use contend_wire::Capabilities;
 use contend_wire::mysql::cursor::Cursor;
 use contend_wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
@@ -17,6 +16,8 @@ const PLUGIN: &[u8] = b"mysql_native_password\0";
 const NONCE: &[u8; 20] = b"contend-null-nonce--";
 /// Statements that one client may prepare. Closed ones count until the connection is reset.
 const STATEMENTS_MAX: usize = 65_536;
+/// A client that sends more than this without completing a packet is to be disconnected.
+pub const TAIL_BYTES_MAX: usize = 17 << 20;
 const UNKNOWN_STATEMENT: &str = "Unknown prepared statement handler";
 const LATIN1: u8 = 8;
 
@@ -40,17 +41,13 @@ fn capabilities() -> Capabilities {
 /// The result of [`ServedSession::hear`] for a client's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The packet is incomplete, or an answer is put off. `consumed` bytes have been read; the rest
-    /// must be passed again, in front of the bytes that follow.
-    More { consumed: usize },
+    /// The packet is incomplete: its bytes must be passed again, in front of those that follow.
+    More,
     /// One command, of `consumed` bytes, was answered. The answer may be delayed.
     Answered { consumed: usize },
     /// Like `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
     /// close and the like.
     Settled { consumed: usize },
-    /// The answer to one command, of `consumed` bytes, is put off: [`ServedSession::redeem`] writes
-    /// it.
-    PutOff { consumed: usize, ticket: Ticket },
     /// The client is leaving, or does not speak the protocol.
     Left,
 }
@@ -62,11 +59,6 @@ enum ServedPhase {
     /// The client is sending a local file; `lines` have come so far.
     File {
         lines: u64,
-    },
-    /// An answer is put off; its rows are binary values.
-    Waiting {
-        ticket: Ticket,
-        binary: bool,
     },
 }
 
@@ -130,12 +122,12 @@ impl<A: Answering> ServedSession<A> {
     #[inline]
     pub fn hear(&mut self, bytes: &[u8], answers: &mut A, out: &mut Vec<u8>) -> Received {
         let Some((head, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Received::More { consumed: 0 };
+            return Received::More;
         };
         let [a, b, c, sequence] = *head;
         let length = u32::from_le_bytes([a, b, c, 0]) as usize;
         let Some(packet) = rest.get(..length) else {
-            return Received::More { consumed: 0 };
+            return Received::More;
         };
         let consumed = HEADER_BYTES + length;
         match self.phase {
@@ -144,37 +136,6 @@ impl<A: Answering> ServedSession<A> {
             _ if length == PAYLOAD_MAX => Received::Left,
             ServedPhase::LoggingIn => self.log_in(packet, sequence, answers, consumed, out),
             ServedPhase::Commands => self.command(packet, answers, consumed, out),
-            ServedPhase::Waiting { .. } => Received::More { consumed: 0 },
-        }
-    }
-
-    /// The ticket of the answer that is put off, if one is.
-    pub fn ticket(&self) -> Option<Ticket> {
-        match self.phase {
-            ServedPhase::Waiting { ticket, .. } => Some(ticket),
-            _ => None,
-        }
-    }
-
-    /// Appends the answer that was put off to `out`, as [`Self::hear`] would have done. Bytes that
-    /// the client has sent meanwhile can be heard then.
-    pub fn redeem(&mut self, answers: &mut A, out: &mut Vec<u8>) -> Received {
-        let ServedPhase::Waiting { ticket, binary } = self.phase else {
-            return Received::More { consumed: 0 };
-        };
-        self.phase = ServedPhase::Commands;
-        let mut reply = ReplyWriter::new(out, 1, self.capabilities, binary);
-        let when = answers.redeem(&mut self.client, ticket, &mut reply);
-        self.answered(when, binary, 0)
-    }
-
-    fn answered(&mut self, when: When, binary: bool, consumed: usize) -> Received {
-        match when {
-            When::Now => Received::Answered { consumed },
-            When::Later(ticket) => {
-                self.phase = ServedPhase::Waiting { ticket, binary };
-                Received::PutOff { consumed, ticket }
-            }
         }
     }
 
@@ -261,27 +222,27 @@ impl<A: Answering> ServedSession<A> {
             // COM_STMT_EXECUTE
             0x17 => {
                 let place = place_of(body).and_then(|place| self.statements.get_mut(place));
-                let when = match place.and_then(Option::as_mut).map(|one| one.bound(body)) {
+                match place.and_then(Option::as_mut).map(|one| one.bound(body)) {
                     Some(Some((statement, values))) => {
                         answers.execute(&mut self.client, statement, values, &mut reply)
                     }
-                    Some(None) => reply.refuse(&Refusal::new(
+                    Some(None) => reply.error(&Refusal::new(
                         1210,
                         b"HY000",
                         "Incorrect arguments to EXECUTE",
                     )),
-                    None => reply.refuse(&Refusal::new(1243, b"HY000", UNKNOWN_STATEMENT)),
-                };
-                self.answered(when, binary, consumed)
+                    None => reply.error(&Refusal::new(1243, b"HY000", UNKNOWN_STATEMENT)),
+                }
+                Received::Answered { consumed }
             }
             // COM_QUERY
             0x03 => {
-                let when = answers.query(&mut self.client, body, &mut reply);
+                answers.query(&mut self.client, body, &mut reply);
                 if reply.wants_file() {
                     self.phase = ServedPhase::File { lines: 0 };
                     return Received::Settled { consumed };
                 }
-                self.answered(when, binary, consumed)
+                Received::Answered { consumed }
             }
             // COM_STMT_PREPARE
             0x16 => {
@@ -417,7 +378,7 @@ mod tests {
             let mut ask = |due: Due, request: &[u8]| {
                 let mut out = Vec::new();
                 let heard = session.hear(request, &mut canned, &mut out);
-                assert!(!matches!(heard, Received::More { .. } | Received::Left));
+                assert!(!matches!(heard, Received::More | Received::Left));
                 reader.expect(due);
                 assert_eq!(reader.feed(&out).unwrap().state, AnswerState::Done);
                 (
@@ -483,7 +444,7 @@ mod tests {
         command::query(&mut request, b"SELECT 1");
         for length in 0..request.len() {
             let heard = session.hear(&request[..length], &mut canned, &mut Vec::new());
-            assert_eq!(heard, Received::More { consumed: 0 });
+            assert_eq!(heard, Received::More);
         }
         request.clear();
         command::quit(&mut request);

@@ -1,7 +1,7 @@
 //! Where threads of the operating system wait for one another before the load begins.
 
 use contend_engine::messages::Mailbox;
-use contend_reactor::bell::hush;
+use contend_reactor::wait::hush;
 use contend_reactor::{clock, wait};
 use std::io;
 use std::os::fd::OwnedFd;

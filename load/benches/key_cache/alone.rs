@@ -1,11 +1,10 @@
 //! The plainest driver: one thread that executes queries, alone. Its counts are those of a server
 //! with one connection.
 
-use super::cache::{Find, Segment, SegmentCounts};
-use super::index::Index;
-use super::page::{PAGE_BYTES, search};
-use super::query::{Act, ActResult, Parting, PointQuery};
-use super::sizes::{KeyCacheSizes, SegmentsError};
+use contend_model::{
+    Act, ActResult, Index, KeyCacheSizes, PAGE_BYTES, Parting, PointQuery, Segment, SegmentCounts,
+    SegmentsError, search,
+};
 
 /// A key cache of its own, with memory for its blocks.
 #[derive(Debug)]
@@ -98,26 +97,6 @@ impl Alone {
         }
     }
 
-    /// LOAD INDEX INTO CACHE.
-    pub fn load_index(&mut self) {
-        self.segments.iter_mut().for_each(Segment::empty);
-        for page in 1..self.index.pages() {
-            let seg = self.parting.segment_of(page) as usize;
-            let (Some(segment), Some(memory)) =
-                (self.segments.get_mut(seg), self.memory.get_mut(seg))
-            else {
-                continue;
-            };
-            if let Find::Hit(block) | Find::Miss(block) = segment.find(page) {
-                if let Some(place) = memory.get_mut(block as usize) {
-                    self.index.write(page, place);
-                }
-                segment.arrived(block);
-                segment.release(block);
-            }
-        }
-    }
-
     /// What each segment counted.
     pub fn counters(&self) -> Vec<SegmentCounts> {
         self.segments.iter().map(Segment::counters).collect()
@@ -127,7 +106,30 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
+    use contend_model::Find;
+    use contend_model::*;
+
+    impl Alone {
+        /// LOAD INDEX INTO CACHE.
+        pub fn load_index(&mut self) {
+            self.segments.iter_mut().for_each(Segment::empty);
+            for page in 1..self.index.pages() {
+                let seg = self.parting.segment_of(page) as usize;
+                let (Some(segment), Some(memory)) =
+                    (self.segments.get_mut(seg), self.memory.get_mut(seg))
+                else {
+                    continue;
+                };
+                if let Find::Hit(block) | Find::Miss(block) = segment.find(page) {
+                    if let Some(place) = memory.get_mut(block as usize) {
+                        self.index.write(page, place);
+                    }
+                    segment.arrived(block);
+                    segment.release(block);
+                }
+            }
+        }
+    }
 
     fn alone(key_buffer_size: u64, key_cache_segments: u32) -> Alone {
         let sizes = KeyCacheSizes {

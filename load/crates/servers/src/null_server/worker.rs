@@ -1,31 +1,18 @@
-//! Threads that serve many clients each: their requests, and the answers that are delayed.
+//! One thread of the null server: its clients' requests, and the answers that are delayed.
 
-use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
+use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, TAIL_BYTES_MAX};
 use contend_figures::Latency;
-
-use contend_figures::outcome::Failure;
-
+use contend_reactor;
+use contend_reactor::Timers;
 use contend_reactor::clock;
-
 use contend_reactor::clock::now_ns;
-
 use contend_reactor::engine::{Engine as _, Epoll, Event};
-
 use contend_reactor::inbox::Inbox;
-
 use contend_reactor::threads::be_punctual;
-
-use contend_reactor::timers::Timers;
-
 use contend_reactor::{Handler, Reactor};
-
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-
-/// A client that sends more than this without completing a packet is disconnected.
-pub const TAIL_BYTES_MAX: usize = 17 << 20;
 
 struct LoopClient<A: Answering> {
     session: ServedSession<A>,
@@ -37,66 +24,6 @@ struct LoopClient<A: Answering> {
     last_ns: Option<u64>,
 }
 
-/// Event loops with a thread each. Requests of different loops share nothing except through their
-/// answers.
-pub struct Loops {
-    inboxes: Vec<Arc<Inbox>>,
-    threads: Vec<JoinHandle<Counted>>,
-}
-
-impl Loops {
-    /// Starts a loop for each pace. Each makes its own answers, on its own thread; its inbox must
-    /// be rung whenever an answer that was put off has become ready.
-    ///
-    /// # Errors
-    /// The kernel refuses the descriptors or the threads.
-    pub fn start<A: Answering>(
-        name: &str,
-        paces: impl IntoIterator<Item = ServicePace>,
-        make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
-    ) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
-        let (mut inboxes, mut workers) = (Vec::new(), Vec::new());
-        for pace in paces {
-            let inbox = Arc::new(Inbox::new().map_err(failed)?);
-            workers.push(LoopWorker::new(Arc::clone(&inbox), pace).map_err(failed)?);
-            inboxes.push(inbox);
-        }
-        let spawn = |(number, worker): (usize, LoopWorker)| {
-            let make = make.clone();
-            std::thread::Builder::new()
-                .name(format!("{name}-{number}"))
-                .spawn(move || worker.run(make))
-        };
-        let threads: io::Result<_> = workers.into_iter().enumerate().map(spawn).collect();
-        Ok(Self {
-            inboxes,
-            threads: threads.map_err(failed)?,
-        })
-    }
-
-    pub fn inboxes(&self) -> &[Arc<Inbox>] {
-        &self.inboxes
-    }
-
-    /// Ends the loops; returns the counts of each.
-    pub fn end(self) -> impl Iterator<Item = Counted> {
-        for inbox in &self.inboxes {
-            inbox.close();
-        }
-        // A worker that panicked has no counts to give.
-        let counted = |thread: JoinHandle<Counted>| thread.join().unwrap_or_default();
-        self.threads.into_iter().map(counted)
-    }
-}
-
-/// A worker that has not started.
-struct LoopWorker {
-    reactor: Reactor<Epoll>,
-    inbox: Arc<Inbox>,
-    pace: ServicePace,
-}
-
 /// What a worker did.
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -106,47 +33,7 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl LoopWorker {
-    fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
-        let engine = Epoll::new(0, inbox.heard()?)?;
-        Ok(Self {
-            reactor: Reactor::new(engine),
-            inbox,
-            pace,
-        })
-    }
-
-    /// Serves until the inbox is closed, with answers that are made on this thread. A thread that
-    /// has completed an answer that was put off rings the inbox.
-    fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
-        be_punctual();
-        let answers = make(&self.inbox);
-        let mut serving = Serving {
-            reactor: self.reactor,
-            inbox: self.inbox,
-            clients: LoopClients {
-                answers,
-                pace: self.pace,
-                clients: Vec::new(),
-                free: Vec::new(),
-                put_off: HashMap::new(),
-                queries: 0,
-            },
-            late: None,
-            out: Vec::new(),
-        };
-        contend_reactor::run(&mut serving);
-        // What became ready with the last ring.
-        serving.redeem();
-        Counted {
-            queries: serving.clients.queries,
-            late: serving.late,
-            granted: serving.clients.pace.granted(),
-        }
-    }
-}
-
-struct Serving<A: Answering> {
+pub struct NullWorker<A: Answering> {
     reactor: Reactor<Epoll>,
     inbox: Arc<Inbox>,
     clients: LoopClients<A>,
@@ -160,12 +47,10 @@ struct LoopClients<A: Answering> {
     pace: ServicePace,
     clients: Vec<Option<LoopClient<A>>>,
     free: Vec<usize>,
-    /// The clients that wait for an answer that was put off.
-    put_off: HashMap<Ticket, usize>,
     queries: u64,
 }
 
-impl<A: Answering> Handler<Epoll> for Serving<A> {
+impl<A: Answering> Handler<Epoll> for NullWorker<A> {
     #[inline]
     fn reactor(&mut self) -> &mut Reactor<Epoll> {
         &mut self.reactor
@@ -185,13 +70,16 @@ impl<A: Answering> Handler<Epoll> for Serving<A> {
                 self.clients.hear(token, bytes, timers, &mut self.out)
             }
             Event::Closed(_) => false,
-            Event::Woken => {
-                self.welcome();
-                return self.redeem();
-            }
+            Event::Woken => return self.welcome(),
             Event::Connected | Event::Nothing => return,
         };
-        self.send_out(token, stays);
+        if !self.out.is_empty() {
+            self.reactor.engine.send(token, &self.out);
+        }
+        if !stays {
+            self.reactor.engine.detach(token);
+            self.clients.dismiss(token);
+        }
     }
 
     /// A delayed answer is due: sends it.
@@ -216,30 +104,31 @@ impl<A: Answering> Handler<Epoll> for Serving<A> {
     fn broken(&mut self, _error: io::Error) {}
 }
 
-impl<A: Answering> Serving<A> {
-    /// Sends a client the content of `out`; sends the client away unless it stays.
-    #[inline]
-    fn send_out(&mut self, token: usize, stays: bool) {
-        if !self.out.is_empty() {
-            self.reactor.engine.send(token, &self.out);
-        }
-        if !stays {
-            self.reactor.engine.detach(token);
-            self.clients.dismiss(token);
-        }
+impl<A: Answering> NullWorker<A> {
+    pub fn new(answers: A, pace: ServicePace, inbox: Arc<Inbox>) -> io::Result<Self> {
+        Ok(Self {
+            reactor: Reactor::new(Epoll::new(0, inbox.heard()?)?),
+            inbox,
+            clients: LoopClients {
+                answers,
+                pace,
+                clients: Vec::new(),
+                free: Vec::new(),
+                queries: 0,
+            },
+            late: None,
+            out: Vec::new(),
+        })
     }
 
-    /// Answers requests that were put off and are ready, and those their clients sent since.
-    fn redeem(&mut self) {
-        while let Some(ticket) = self.clients.answers.next_ready() {
-            // The client may have left.
-            let Some(token) = self.clients.put_off.remove(&ticket) else {
-                continue;
-            };
-            self.out.clear();
-            let timers = &mut self.reactor.timers;
-            let stays = self.clients.redeem(token, timers, &mut self.out);
-            self.send_out(token, stays);
+    /// Serves until the inbox is closed.
+    pub fn run(mut self) -> Counted {
+        be_punctual();
+        contend_reactor::run(&mut self);
+        Counted {
+            queries: self.clients.queries,
+            late: self.late,
+            granted: self.clients.pace.granted(),
         }
     }
 
@@ -281,29 +170,10 @@ impl<A: Answering> LoopClients<A> {
 
     fn dismiss(&mut self, token: usize) {
         if let Some(slot) = self.clients.get_mut(token)
-            && let Some(client) = slot.take()
+            && slot.take().is_some()
         {
-            if let Some(ticket) = client.session.ticket() {
-                self.put_off.remove(&ticket);
-            }
             self.free.push(token);
         }
-    }
-
-    /// Writes the answer that was put off, and handles the bytes that have come since; false if the
-    /// client must be disconnected.
-    fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
-        let Some(Some(client)) = self.clients.get_mut(token) else {
-            return true;
-        };
-        if let Received::Answered { .. } = client.session.redeem(&mut self.answers, out) {
-            self.queries += 1;
-            if !self.pace.is_none() {
-                // Its request is gone, so it counts as one without a number.
-                client.hold(token, &[], &mut self.pace, timers, std::mem::take(out));
-            }
-        }
-        self.hear(token, &[], timers, out)
     }
 
     /// Takes an answer that is due. There may be none: if the client has left, its answers were
@@ -332,9 +202,6 @@ impl<A: Answering> LoopClients<A> {
             return false;
         };
         self.queries += answered;
-        if let Some(ticket) = client.session.ticket() {
-            self.put_off.insert(ticket, token);
-        }
         // A buffer that has become empty is freed: otherwise ten thousand idle clients could each
         // keep a large one.
         if tail.is_empty() {
@@ -349,8 +216,8 @@ impl<A: Answering> LoopClients<A> {
 }
 
 impl<A: Answering> LoopClient<A> {
-    /// Reads all complete packets, up to one whose answer is put off. Returns the bytes left over
-    /// and the number of answers; none if the client leaves.
+    /// Reads all complete packets. Returns the bytes left over and the number of answers; none if
+    /// the client leaves.
     #[inline]
     fn read<'b>(
         &mut self,
@@ -366,9 +233,7 @@ impl<A: Answering> LoopClient<A> {
         while !rest.is_empty() {
             let start = out.len();
             match self.session.hear(rest, answers, out) {
-                Received::More { consumed } | Received::PutOff { consumed, .. } => {
-                    return Some((rest.get(consumed..)?, answered));
-                }
+                Received::More => break,
                 Received::Settled { consumed } => rest = rest.get(consumed..)?,
                 Received::Answered { consumed } => {
                     let (request, after) = rest.split_at_checked(consumed)?;
@@ -402,6 +267,3 @@ impl<A: Answering> LoopClient<A> {
         timers.set(at_ns, token, 0);
     }
 }
-
-#[cfg(test)]
-mod tests;
