@@ -2,7 +2,6 @@
 
 mod board;
 
-use super::output::{self, Undone};
 use board::Board;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
@@ -26,9 +25,6 @@ use contend_wire::mysql::Options;
 use contend_client::tls::{consent_of, tls_of};
 use contend_console::output;
 use contend_console::output::CommandError;
-
-use contend_data::registry;
-use contend_data::registry::{DatasetEntry, SCHEMAS};
 
 use contend_plan::Tls;
 use contend_plan::TlsMode;
@@ -179,7 +175,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
 }
 
 fn entry_of(arguments: &Arguments) -> Result<&'static DatasetEntry, String> {
-    let entry = fill::named(&arguments.schema);
+    let entry = contend_data::named(&arguments.schema);
     entry.ok_or_else(|| format!("--schema: unknown schema {:?}", arguments.schema))
 }
 

@@ -25,7 +25,6 @@ use contend_console::output::{self, CommandError};
 use contend_console::secrets;
 use contend_mysqlslap as mysqlslap;
 use contend_reactor::doors::Listening;
-use contend_reactor::signals;
 use contend_sysbench::cli as sysbench;
 use serde_json::json;
 use std::ffi::OsString;

@@ -156,7 +156,7 @@ mod tests {
             tables: Some(2),
             ..Wish::of(1, StorageEngine::InnoDb)
         };
-        let dataset = (fill::named("sbtest").unwrap().dataset)(&wish).unwrap();
+        let dataset = (contend_data::named("sbtest").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
         let at = |phase, rows| LoadProgress {
             phase,
@@ -192,7 +192,7 @@ mod tests {
             rows: Some(100),
             ..Wish::of(1, StorageEngine::InnoDb)
         };
-        let dataset = (fill::named("employees").unwrap().dataset)(&wish).unwrap();
+        let dataset = (contend_data::named("employees").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
         let at = |phase, rows| LoadProgress {
             phase,
