@@ -106,8 +106,8 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::*;
     use contend_model::Find;
-    use contend_model::*;
 
     impl Alone {
         /// LOAD INDEX INTO CACHE.
