@@ -5,9 +5,9 @@
 //! cargo run -p contend-reactor --example ask_many -- /run/mysqld/mysqld.sock root 100
 //! ```
 
-use contend_reactor::bell::Bell;
 use contend_reactor::engine::{Engine, Epoll, Event};
 use contend_reactor::socket::Address;
+use contend_reactor::wait::Bell;
 use contend_reactor::{Handler, Reactor, run};
 use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, ReplyForm, command};
 use contend_wire::{Credentials, WireError};
