@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
-    use crate::workload::native::{Kind, walk};
+    use crate::workload::native::{Kind, Native};
     use serde_json::json;
 
     fn kind(bulk_execute: bool) -> OverTables<Keys> {
@@ -90,10 +90,11 @@ mod tests {
 
     #[test]
     fn a_batch_is_one_statement() {
-        let texts = asked(&kind(false), 1, 1);
+        let texts = asked(kind(false), 1, 1);
         assert_eq!(texts[0].matches("(5, '").count(), 3);
         let bulk = kind(true);
         assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
-        walk(&bulk, 1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
+        let bulk = Native::new(bulk, Way::default());
+        bulk.walk(1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
     }
 }

@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn events_number_their_rows_if_the_server_does_not() {
-        let texts = asked(&kind(false), 1, 3);
+        let texts = asked(kind(false), 1, 3);
         for (event, text) in texts.iter().enumerate() {
             let start = format!(
                 "INSERT INTO t (id, k, c, pad) VALUES ({}, 5, '",
@@ -79,7 +79,7 @@ mod tests {
             );
             assert!(text.starts_with(&start), "{text}");
         }
-        let texts = asked(&kind(true), 1, 1);
+        let texts = asked(kind(true), 1, 1);
         assert!(texts[0].starts_with("INSERT INTO t (k, c, pad) VALUES (5, '"));
     }
 }

@@ -1,7 +1,7 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
 use super::EventKind;
-use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, OpenEvent, QueryText};
 use super::replay::Meaning;
 use super::rows_keys::Over;
 use super::statement::Parameters;
@@ -65,9 +65,12 @@ impl<K: OneQuery> Kind for OverTables<K> {
     }
 
     #[inline]
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        let table = self.tables.draw(&mut event.stream);
-        self.own.draw(&self.keys, event, values);
-        NextStep::only(table)
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        ask.ask(|event, values| {
+            let table = self.tables.draw(&mut event.stream);
+            self.own.draw(&self.keys, event, values);
+            table
+        })
+        .last(EventEnd::Done)
     }
 }

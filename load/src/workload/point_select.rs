@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn asks_for_one_row_of_the_table() {
         let kind = point_selects(1000);
-        let texts = asked(&kind, 7, 3);
+        let texts = asked(kind.clone(), 7, 3);
         assert_eq!(texts.len(), 3);
         for text in &texts {
             let id = text
@@ -58,6 +58,6 @@ mod tests {
                 .unwrap();
             assert!((1..=1000).contains(&id.parse::<u64>().unwrap()));
         }
-        assert_eq!(texts, asked(&kind, 7, 3));
+        assert_eq!(texts, asked(kind, 7, 3));
     }
 }

@@ -62,7 +62,7 @@ mod tests {
         let keys: Keys = serde_json::from_value(keys).unwrap();
         let mut kind = OverTables::new(keys.over(), keys.clone());
         kind.keys = Sampler::new(Shape::Uniform, 7, 7);
-        let texts = asked(&kind, 1, 1);
+        let texts = asked(kind, 1, 1);
         assert_eq!(
             texts,
             ["SELECT COUNT(k) FROM t1 WHERE k BETWEEN 7 AND 12 OR k BETWEEN 7 AND 12"]

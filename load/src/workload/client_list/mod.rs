@@ -10,7 +10,6 @@ use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
 use crate::record::IgnoredErrors;
 use crate::wire::ServerError;
-use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -141,11 +140,7 @@ impl Workload for ClientList {
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let clients = Arc::clone(&self.clients);
         let places = Arc::clone(&self.places);
-        Ok(Box::new(Client::new(
-            clients,
-            self.distinct.clone(),
-            places,
-            seat,
-        )))
+        let distinct = self.distinct.clone();
+        Ok(Box::new(session::session(clients, distinct, places, seat)))
     }
 }

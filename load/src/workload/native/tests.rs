@@ -1,31 +1,30 @@
 //! The requests of native sessions, and when they are repeated.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
-use crate::wire::{Prepared, ServerError};
+use crate::wire::{Capabilities, Prepared, ServerError};
 use crate::workload::over_tables::OverTables;
 use crate::workload::point_select;
 use crate::workload::statement::Statement;
-use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
-
-type PointSelect = OverTables<point_select::Keys>;
+use crate::workload::{Class, Ending, Reply, Request, Verdict};
 
 /// Point selects over one table with this number of rows.
-pub fn point_selects(rows: u64) -> PointSelect {
+pub fn point_selects(rows: u64) -> OverTables<point_select::Keys> {
     let keys = serde_json::json!({ "rows": rows });
     let keys: point_select::Keys = serde_json::from_value(keys).unwrap();
     OverTables::new(keys.over(), keys.clone())
 }
 
 /// The texts that the first `cycles` events of a kind ask, step by step.
-pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
+pub fn asked(kind: impl Kind, seed: u64, cycles: u64) -> Vec<String> {
     let statements: Vec<Statement> = kind
         .queries()
         .into_iter()
         .map(|query| Statement::new(query.pieces))
         .collect();
+    let native = Native::new(kind, Way::default());
     let mut texts = Vec::new();
     for cycle in 0..cycles {
-        walk(kind, seed, cycle, |query, values| {
+        native.walk(seed, cycle, |query, values| {
             let statement = &statements[query];
             assert_eq!(statement.marks(), values.count());
             texts.push(statement.text(&values));
@@ -34,7 +33,23 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
     texts
 }
 
-fn session(protocol: Protocol) -> NativeSession<PointSelect> {
+/// The first question of an event as text; none if it has no question.
+pub fn first(kind: Arc<impl Kind>, seat: SeatPlace, cycle: u64) -> Option<String> {
+    let way = Arc::new(Way::default());
+    let queries: Vec<_> = kind
+        .queries()
+        .into_iter()
+        .map(|query| AskedRequest::new(query, None))
+        .collect();
+    let requests = Requests::new(&queries, Arc::clone(&way));
+    let mut session = session::session(kind, requests, way, seat);
+    match session.next(begin(cycle), &mut Vec::new()) {
+        Step::Send(_) => Some(session.statement()),
+        _ => None,
+    }
+}
+
+fn session(protocol: Protocol) -> impl Session {
     let kind = point_selects(100);
     let init = Arc::from(["SET @a = 1".to_owned()]);
     let retries = Retries {
@@ -50,7 +65,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
     Native::new(kind, way).session_of(SEAT)
 }
 
-const SEAT: SeatPlace = SeatPlace {
+pub const SEAT: SeatPlace = SeatPlace {
     index: 0,
     count: 1,
     worker: 0,
@@ -62,6 +77,13 @@ fn begin(cycle: u64) -> Call<'static> {
         cycle,
         late_ns: 0,
         counts: true,
+    }
+}
+
+fn connected(link: u16) -> Call<'static> {
+    Call::Connected {
+        link,
+        capabilities: Capabilities::NONE,
     }
 }
 
@@ -82,7 +104,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
     ));
     for _ in 0..2 {
         out.clear();
-        let step = session.set_up(0, &mut out);
+        let step = session.next(connected(0), &mut out);
         assert_eq!(request(step).reply, Reply::Counts);
         assert_eq!(session.statement(), "SET @a = 1");
         let step = session.next(Call::Answer(&Answer::default()), &mut out);
@@ -222,49 +244,21 @@ impl Kind for Curious {
         ended_ns + event.cycle
     }
 
-    fn next(
-        &self,
-        GoingOn {
-            heard,
-            event,
-            own,
-            values,
-        }: GoingOn<'_, Counted>,
-    ) -> NextStep {
-        match heard {
-            WhyAsked::Begin => {
-                own.0 += 1;
-                values.int(own.0);
-                NextStep::Ask(ToAsk {
-                    query: 0,
-                    wants_rows: true,
-                    ends: None,
-                })
-            }
-            WhyAsked::Said(said) => {
-                said.first_row(|value| event.key = value.as_int().unwrap_or(0) as u64);
-                match event.key {
-                    7 => NextStep::End(EventEnd::Done),
-                    _ => {
-                        let heard = WhyAsked::Unheard;
-                        self.next(GoingOn {
-                            heard,
-                            event,
-                            own,
-                            values,
-                        })
-                    }
-                }
-            }
-            WhyAsked::Unheard => {
-                event.kind = 1;
-                NextStep::Ask(ToAsk {
-                    query: 1,
-                    wants_rows: false,
-                    ends: Some(EventEnd::RolledBack),
-                })
-            }
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let number = ask.with(|_, own| {
+            own.0 += 1;
+            own.0
+        });
+        let put = |_: &mut OpenEvent, values: &mut Parameters| {
+            values.int(number);
+            0
+        };
+        let take = |said: Said<'_>| Ok(said.value_at(0, |value| value.as_int()));
+        if ask.ask(put).rows(take).await?.flatten() == Some(7) {
+            return Ok(Last::End(EventEnd::Done));
         }
+        ask.with(|event, _| event.kind = 1);
+        ask.ask(|_, _| 1).last(EventEnd::RolledBack)
     }
 }
 
@@ -295,7 +289,7 @@ fn an_event_may_listen_and_roll_back() {
     let mut session = Native::new(Curious, way).session_of(SEAT);
     let mut out = Vec::new();
     assert_eq!(session.due_ns(4, 100), 104);
-    let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
+    let mut answered = |session: &mut dyn Session, cycle, digit| {
         let asked = request(session.next(begin(cycle), &mut out));
         assert_eq!((asked.reply, asked.ends), (Reply::Whole, None));
         assert_eq!(session.statement(), format!("SELECT {}", cycle + 1));
@@ -327,12 +321,8 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     };
     let mut session = Native::new(kind, way).session_of(SEAT);
     let mut out = Vec::new();
-    let set_up = |session: &mut NativeSession<PointSelect>, link: u16| {
-        let call = Call::Connected {
-            link,
-            capabilities: Capabilities::NONE,
-        };
-        let prepare = request(session.next(call, &mut Vec::new()));
+    let set_up = |session: &mut dyn Session, link: u16| {
+        let prepare = request(session.next(connected(link), &mut Vec::new()));
         assert_eq!((prepare.link, prepare.reply), (link, Reply::Prepared));
         let answer = Answer {
             prepared: Some(Prepared {

@@ -4,8 +4,8 @@
 use super::*;
 use crate::record::IgnoredErrors;
 use crate::wire::{Capabilities, Summary};
-use crate::workload::Workload as _;
 use crate::workload::client_list::ClientList;
+use crate::workload::{Answer, Workload as _};
 
 fn list(texts: &[&str]) -> Clients {
     let text = |text: &&str| Text::Plain((*text).to_owned());
