@@ -2,8 +2,8 @@
 //! returns steps, and the module `run` carries them out.
 //!
 //! A [`Workload`] is the description that all workers share. It makes one [`Session`] for each
-//! seat, which is one simulated user. A session is a small state machine. It is called whenever it
-//! can go on, and returns one [`Step`]. The life of a session:
+//! seat, which is one simulated user. A session is called whenever it can go on, and returns one
+//! [`Step`]. The life of a session:
 //!
 //! ```text
 //! Start ──> Connect ──> Connected ──> Send (prepare, SET, …) ──> Answer ──> … ──> Ready
@@ -18,9 +18,9 @@
 //! An event may be retried ([`Step::Retry`]): the session is then called with the same cycle again.
 //!
 //! The driver decides when an event begins (at once, after a think time, at its intended time)
-//! and measures it; the session decides what an event is. Native sessions write a request
-//! straight into the output buffer and allocate nothing. A session can also be a coroutine of a
-//! script: [`Session::next`] resumes it, and it yields at each step.
+//! and measures it; the session decides what an event is. Native sessions are `async` functions,
+//! which write a request straight into the output buffer and allocate nothing. A session can also
+//! be a coroutine of a script. Either way [`Session::next`] resumes it, and it yields at each step.
 
 pub use contend_client::request::{Class, Ending, LINKS_MAX, LinkNumber, Reply, Request, Tongue};
 
@@ -280,6 +280,14 @@ pub struct Answer<'a> {
     /// If [`Reply::Whole`] was asked: all frames as they came, readable by
     /// [`contend_wire::mysql`]'s readers.
     pub bytes: Option<&'a [u8]>,
+}
+
+impl Answer<'_> {
+    /// The event is to begin again.
+    #[inline]
+    pub fn is_retried(&self) -> bool {
+        self.error.is_some() && self.verdict == Verdict::Retry
+    }
 }
 
 /// The plan's rule for an error of the server. Errors it calls fatal end the run and never reach a

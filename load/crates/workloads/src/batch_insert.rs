@@ -1,8 +1,9 @@
 //! Several new rows, inserted in one of the ways of a client.
 
-use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, OpenEvent, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
+use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{EVENTS, Told, native};
 use contend_engine::workload::{EventKind, Workload};
@@ -151,31 +152,34 @@ impl Kind for OverTables<Keys> {
         self.own.insert_by == InsertBy::Transaction
     }
 
-    fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
-        let (event, values) = (on.event, on.values);
-        let frame = self.tables.names().len();
-        if let WhyAsked::Begin = on.heard {
-            event.place = self.tables.draw(&mut event.stream);
-            if self.own.insert_by == InsertBy::Transaction {
-                return NextStep::in_turn(frame, false);
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let table = ask.with(|event, ()| self.tables.draw(&mut event.stream));
+        let put = |rows| {
+            move |event: &mut OpenEvent, values: &mut Parameters| {
+                for _ in 0..rows {
+                    values.int(self.keys.draw(&mut event.stream));
+                    values.template(&mut event.stream, C);
+                    values.template(&mut event.stream, PAD);
+                }
+                table
             }
-        }
-        if event.step >= self.own.batch_rows {
-            return NextStep::in_turn(frame + 1, true);
-        }
-        let rows = match self.own.insert_by.is_row_by_row() {
-            true => 1,
-            false => self.own.batch_rows,
         };
-        for _ in 0..rows {
-            values.int(self.keys.draw(&mut event.stream));
-            values.template(&mut event.stream, C);
-            values.template(&mut event.stream, PAD);
+        let (by, rows) = (self.own.insert_by, self.own.batch_rows);
+        if !by.is_row_by_row() {
+            return ask.ask(put(rows)).last(EventEnd::Done);
         }
-        event.step += rows;
-        let is_last =
-            event.step >= self.own.batch_rows && self.own.insert_by != InsertBy::Transaction;
-        NextStep::in_turn(event.place, is_last)
+        let begin = self.tables.names().len();
+        if by == InsertBy::Transaction {
+            ask.ask(|_, _| begin).done().await?;
+        }
+        for _ in 1..rows {
+            ask.ask(put(1)).done().await?;
+        }
+        if by != InsertBy::Transaction {
+            return ask.ask(put(1)).last(EventEnd::Done);
+        }
+        ask.ask(put(1)).done().await?;
+        ask.ask(|_, _| begin + 1).last(EventEnd::Done)
     }
 }
 
@@ -183,8 +187,8 @@ impl Kind for OverTables<Keys> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::native::Native;
     use crate::native::tests::asked;
-    use crate::native::tests::walk;
     use crate::tables::Tables;
     use contend_random::{Sampler, Shape};
     use serde_json::json;
@@ -201,7 +205,7 @@ mod tests {
     #[test]
     fn rows_have_requests_of_their_own_or_a_common_one() {
         let firsts = |by| -> Vec<String> {
-            let texts = asked(&kind(by), 1, 1).into_iter();
+            let texts = asked(kind(by), 1, 1).into_iter();
             texts.map(|text| text.chars().take(11).collect()).collect()
         };
         assert_eq!(firsts(InsertBy::Insert), ["INSERT INTO"; 3]);
@@ -220,7 +224,7 @@ mod tests {
     fn every_way_inserts_the_same_rows() {
         let rows_of = |by| {
             let mut rows = Vec::new();
-            walk(&kind(by), 5, 9, |_, values| {
+            Native::new(kind(by), Way::default()).walk(5, 9, |_, values| {
                 values.put_lines(3, &mut rows);
             });
             rows

@@ -1,8 +1,9 @@
 //! Several rows by their primary keys, read in one of the ways of a client.
 
-use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, OpenEvent, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
+use super::statement::Parameters;
 use super::told::{EVENTS, Told, native};
 use contend_engine::workload::{EventKind, Workload};
 use schemars::JsonSchema;
@@ -93,19 +94,23 @@ impl Kind for OverTables<Keys> {
         self.own.select_by != SelectBy::Select || self.own.batch_rows == 1
     }
 
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        if event.step == 0 {
-            event.place = self.tables.draw(&mut event.stream);
-        }
-        let rows = match self.own.select_by {
-            SelectBy::Select => 1,
-            _ => self.own.batch_rows,
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let table = ask.with(|event, ()| self.tables.draw(&mut event.stream));
+        let put = |rows| {
+            move |event: &mut OpenEvent, values: &mut Parameters| {
+                for _ in 0..rows {
+                    values.int(self.keys.draw(&mut event.stream));
+                }
+                table
+            }
         };
-        for _ in 0..rows {
-            values.int(self.keys.draw(&mut event.stream));
+        if self.own.select_by != SelectBy::Select {
+            return ask.ask(put(self.own.batch_rows)).last(EventEnd::Done);
         }
-        event.step += rows;
-        NextStep::in_turn(event.place, event.step >= self.own.batch_rows)
+        for _ in 1..self.own.batch_rows {
+            ask.ask(put(1)).done().await?;
+        }
+        ask.ask(put(1)).last(EventEnd::Done)
     }
 }
 
@@ -113,8 +118,8 @@ impl Kind for OverTables<Keys> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::native::Native;
     use crate::native::tests::asked;
-    use crate::native::tests::walk;
     use crate::tables::Tables;
     use contend_random::{Sampler, Shape};
     use serde_json::json;
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn every_way_asks_for_the_same_rows() {
         const ONE: &str = "SELECT c FROM t WHERE id = 7";
-        let asks = |by| asked(&kind(by), 1, 1);
+        let asks = |by| asked(kind(by), 1, 1);
         assert_eq!(asks(SelectBy::Select), [ONE; 3]);
         assert_eq!(
             asks(SelectBy::In),
@@ -147,7 +152,7 @@ mod tests {
         assert_eq!(pipeline.queries()[0].carries, Carries::Pipeline);
         assert_eq!(pipeline.queries()[0].pieces.len(), 2);
         let mut asked = 0;
-        walk(&pipeline, 1, 0, |_, values| {
+        Native::new(pipeline, Way::default()).walk(1, 0, |_, values| {
             assert_eq!(values.count(), 3);
             asked += 1;
         });
@@ -160,7 +165,7 @@ mod tests {
             let mut kind = kind(by);
             kind.keys = Sampler::new(Shape::Uniform, 1, 1_000_000);
             let mut keys = Vec::new();
-            walk(&kind, 5, 9, |_, values| {
+            Native::new(kind, Way::default()).walk(5, 9, |_, values| {
                 keys.extend(values.values().map(|value| format!("{value:?}")));
             });
             keys

@@ -3,9 +3,9 @@
 use super::native::{Carries, OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number};
+use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_plan::{Load, Protocol};
 use contend_random::Sampler;
@@ -69,9 +69,8 @@ impl OneQuery for Keys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::native::Kind;
     use crate::native::tests::asked;
-    use crate::native::tests::walk;
+    use crate::native::{Kind, Native};
     use contend_random::Shape;
     use serde_json::json;
 
@@ -86,10 +85,11 @@ mod tests {
 
     #[test]
     fn a_batch_is_one_statement() {
-        let texts = asked(&kind(false), 1, 1);
+        let texts = asked(kind(false), 1, 1);
         assert_eq!(texts[0].matches("(5, '").count(), 3);
         let bulk = kind(true);
         assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
-        walk(&bulk, 1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
+        let bulk = Native::new(bulk, Way::default());
+        bulk.walk(1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
     }
 }

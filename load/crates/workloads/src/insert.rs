@@ -3,9 +3,9 @@
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, yes};
+use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn events_number_their_rows_if_the_server_does_not() {
-        let texts = asked(&kind(false), 1, 3);
+        let texts = asked(kind(false), 1, 3);
         for (event, text) in texts.iter().enumerate() {
             let start = format!(
                 "INSERT INTO t (id, k, c, pad) VALUES ({}, 5, '",
@@ -72,7 +72,7 @@ mod tests {
             );
             assert!(text.starts_with(&start), "{text}");
         }
-        let texts = asked(&kind(true), 1, 1);
+        let texts = asked(kind(true), 1, 1);
         assert!(texts[0].starts_with("INSERT INTO t (k, c, pad) VALUES (5, '"));
     }
 }

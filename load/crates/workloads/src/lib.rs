@@ -12,6 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod async_session;
 mod batch_insert;
 mod batch_select;
 mod bulk_insert;

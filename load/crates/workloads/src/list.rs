@@ -1,8 +1,8 @@
 //! A list of statements, sent in order; each event is one statement.
 
-use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, QueryText, Way};
+use super::statement::can_be_prepared;
 use super::told::{Told, native};
-use crate::statement::can_be_prepared;
 use crate::told;
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use contend_plan::{Arrival, Load};
@@ -188,9 +188,10 @@ impl Kind for List {
         true
     }
 
-    fn next(&self, on: GoingOn<'_, SeatPlace>) -> NextStep {
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
         let length = self.statements.len();
-        NextStep::only(on.own.in_list(on.event.cycle, length, self.is_shared))
+        let place = ask.with(|event, seat| seat.in_list(event.cycle, length, self.is_shared));
+        ask.ask(|_, _| place).last(EventEnd::Done)
     }
 }
 
@@ -198,9 +199,7 @@ impl Kind for List {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::native::tests::asked;
-    use crate::native::{OpenEvent, WhyAsked};
-    use crate::statement::Parameters;
+    use crate::native::tests::{asked, first};
 
     fn list(length: usize, is_shared: bool) -> List {
         named(length, is_shared, &[])
@@ -213,7 +212,7 @@ mod tests {
 
     #[test]
     fn statements_come_in_order_and_over_again() {
-        let texts = asked(&list(2, false), 9, 5);
+        let texts = asked(list(2, false), 9, 5);
         assert_eq!(
             texts,
             ["SELECT 1", "SELECT 2", "SELECT 1", "SELECT 2", "SELECT 1"]
@@ -223,32 +222,19 @@ mod tests {
     #[test]
     fn each_session_asks_all_of_them_unless_they_share_the_list() {
         let asks = |is_shared, cycle| {
-            let mut event = OpenEvent::new(1, cycle);
-            let (list, mut values) = (list(5, is_shared), Parameters::default());
-            let mut seat = SeatPlace {
+            let seat = SeatPlace {
                 index: 0,
                 count: 3,
                 worker: 0,
                 seed: 1,
             };
-            list.next(GoingOn {
-                heard: WhyAsked::Begin,
-                event: &mut event,
-                own: &mut seat,
-                values: &mut values,
-            })
+            first(Arc::new(list(5, is_shared)), seat, cycle).unwrap()
         };
         // With three sessions, the second has events 1, 4 and 7.
         let own = [1, 4, 7].map(|cycle| asks(false, cycle));
-        assert_eq!(
-            own,
-            [NextStep::only(0), NextStep::only(1), NextStep::only(2)]
-        );
+        assert_eq!(own, ["SELECT 1", "SELECT 2", "SELECT 3"]);
         let shared = [1, 4, 7].map(|cycle| asks(true, cycle));
-        assert_eq!(
-            shared,
-            [NextStep::only(1), NextStep::only(4), NextStep::only(2)]
-        );
+        assert_eq!(shared, ["SELECT 2", "SELECT 5", "SELECT 3"]);
     }
 
     fn names(names: &[&str]) -> Vec<String> {

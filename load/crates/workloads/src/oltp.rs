@@ -1,9 +1,9 @@
 //! sysbench's OLTP transactions, and their parts as separate workloads.
 
-use super::native::{GoingOn, KeyAccess, Kind, NextStep, OpenEvent, QueryText};
+use super::native::{Asker, Ended, EventEnd, KeyAccess, Kind, Last, OpenEvent, QueryText};
+use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
 use contend_engine::workload::EventKind;
-
 use contend_random::Sampler;
 
 /// One kind of statement.
@@ -181,24 +181,41 @@ impl Kind for Oltp {
         Some((self.tables.names().get(query / parts)?, access))
     }
 
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        let part = self.steps.get(event.step as usize).copied();
-        let part = part.unwrap_or(OltpPart::Commit);
-        event.step += 1;
-        let is_last = event.step as usize >= self.steps.len();
-        let kind = self
-            .kinds
-            .iter()
-            .position(|kind| *kind == part)
-            .unwrap_or(0);
-        if part.is_frame() {
-            return NextStep::in_turn(kind, is_last);
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let Some((last, steps)) = self.steps.split_last() else {
+            return Ok(Last::End(EventEnd::Done));
+        };
+        // The table of the part before: an insert goes to that of its delete.
+        let mut table = 0;
+        for part in steps {
+            ask.ask(|event, values| self.put(*part, &mut table, event, values))
+                .done()
+                .await?;
         }
-        if part != OltpPart::Insert {
-            event.place = self.tables.draw(&mut event.stream);
-            event.key = self.keys.draw(&mut event.stream);
+        ask.ask(|event, values| self.put(*last, &mut table, event, values))
+            .last(EventEnd::Done)
+    }
+}
+
+impl Oltp {
+    /// Draws and puts the values of a part. Returns its query.
+    fn put(
+        &self,
+        part: OltpPart,
+        table: &mut usize,
+        event: &mut OpenEvent,
+        values: &mut Parameters,
+    ) -> usize {
+        let kind = self.kinds.iter().position(|kind| *kind == part);
+        let kind = kind.unwrap_or(0);
+        if part.is_frame() {
+            return kind;
         }
         let stream = &mut event.stream;
+        if part != OltpPart::Insert {
+            *table = self.tables.draw(stream);
+            event.key = self.keys.draw(stream);
+        }
         match part {
             OltpPart::SimpleRange
             | OltpPart::SumRange
@@ -222,7 +239,7 @@ impl Kind for Oltp {
             | OltpPart::Begin
             | OltpPart::Commit => values.int(event.key),
         }
-        NextStep::in_turn(event.place * self.kinds.len() + kind, is_last)
+        *table * self.kinds.len() + kind
     }
 }
 
@@ -247,7 +264,7 @@ mod tests {
     #[test]
     fn a_read_write_event_has_twenty_statements() {
         let texts = asked(
-            &oltp([reads(10, 1, 1, 1, 1), writes(1, 1, 1)].concat(), None),
+            oltp([reads(10, 1, 1, 1, 1), writes(1, 1, 1)].concat(), None),
             1,
             1,
         );
@@ -270,14 +287,14 @@ mod tests {
 
     #[test]
     fn reads_and_writes_alone_have_their_parts() {
-        assert_eq!(asked(&oltp(reads(10, 1, 1, 1, 1), None), 1, 1).len(), 16);
-        assert_eq!(asked(&oltp(writes(1, 1, 1), None), 1, 1).len(), 6);
+        assert_eq!(asked(oltp(reads(10, 1, 1, 1, 1), None), 1, 1).len(), 16);
+        assert_eq!(asked(oltp(writes(1, 1, 1), None), 1, 1).len(), 6);
         assert_eq!(framed(false, reads(2, 0, 1, 1, 1)).len(), 5);
     }
 
     #[test]
     fn ranges_have_their_size() {
-        let texts = asked(&oltp(reads(10, 1, 1, 1, 1), None), 1, 1);
+        let texts = asked(oltp(reads(10, 1, 1, 1, 1), None), 1, 1);
         let range = texts.iter().find(|text| text.contains("SUM(k)")).unwrap();
         let ends: Vec<u64> = range
             .split(' ')
@@ -290,7 +307,7 @@ mod tests {
     fn a_delete_and_its_insert_meet_in_one_of_several_tables() {
         let kind = oltp(writes(1, 1, 1), Some(5));
         let mut seen = std::collections::HashSet::new();
-        for event in asked(&kind, 3, 50).chunks(6) {
+        for event in asked(kind, 3, 50).chunks(6) {
             let table = |text: &str| text.split(' ').nth(2).unwrap().to_owned();
             assert_eq!(table(&event[3]), table(&event[4]), "{event:?}");
             seen.insert(table(&event[3]));

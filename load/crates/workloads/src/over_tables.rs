@@ -1,12 +1,11 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
-use super::native::{Carries, GoingOn, KeyAccess, Kind, NextStep, OpenEvent, QueryText};
+use super::native::{Asker, Carries, Ended, EventEnd, KeyAccess, Kind, OpenEvent, QueryText};
 use super::rows_keys::Over;
+use super::statement::Parameters;
 use super::tables::Tables;
 use super::told::Keys;
-use crate::statement::Parameters;
 use contend_engine::workload::EventKind;
-
 use contend_random::Sampler;
 
 /// The query of such a kind, which the keys of the kind describe.
@@ -64,9 +63,12 @@ impl<K: OneQuery> Kind for OverTables<K> {
     }
 
     #[inline]
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        let table = self.tables.draw(&mut event.stream);
-        self.own.draw(&self.keys, event, values);
-        NextStep::only(table)
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        ask.ask(|event, values| {
+            let table = self.tables.draw(&mut event.stream);
+            self.own.draw(&self.keys, event, values);
+            table
+        })
+        .last(EventEnd::Done)
     }
 }

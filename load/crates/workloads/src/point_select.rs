@@ -4,10 +4,9 @@ use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::keys_over_rows;
+use super::statement::Parameters;
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use contend_engine::workload::Workload;
-
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ mod tests {
     #[test]
     fn asks_for_one_row_of_the_table() {
         let kind = point_selects(1000);
-        let texts = asked(&kind, 7, 3);
+        let texts = asked(kind.clone(), 7, 3);
         assert_eq!(texts.len(), 3);
         for text in &texts {
             let id = text
@@ -59,6 +58,6 @@ mod tests {
                 .unwrap();
             assert!((1..=1000).contains(&id.parse::<u64>().unwrap()));
         }
-        assert_eq!(texts, asked(&kind, 7, 3));
+        assert_eq!(texts, asked(kind, 7, 3));
     }
 }

@@ -4,10 +4,9 @@ use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number};
+use super::statement::Parameters;
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use contend_engine::workload::Workload;
-
 use contend_random::Sampler;
 use std::sync::Arc;
 
@@ -57,7 +56,7 @@ mod tests {
     fn asks_for_as_many_points_as_told() {
         let keys = serde_json::json!({"rows": 50, "points": 4});
         let keys: Keys = serde_json::from_value(keys).unwrap();
-        let texts = asked(&OverTables::new(keys.over(), keys.clone()), 1, 2);
+        let texts = asked(OverTables::new(keys.over(), keys.clone()), 1, 2);
         let list = texts[0]
             .strip_prefix("SELECT id, k, c, pad FROM sbtest WHERE k IN (")
             .and_then(|rest| rest.strip_suffix(')'))
@@ -74,7 +73,7 @@ mod tests {
         let keys: Keys = serde_json::from_value(keys).unwrap();
         let sampler = keys.over().sampler();
         let kind = OverTables::new(keys.over(), keys.clone());
-        for (text, cycle) in asked(&kind, 303, 20).iter().zip(0..) {
+        for (text, cycle) in asked(kind, 303, 20).iter().zip(0..) {
             let mut drawn = Vec::new();
             assert_eq!(draw_keys(303, cycle, 1, 25, &sampler, &mut drawn), 0);
             let drawn: Vec<String> = drawn.iter().map(u32::to_string).collect();
@@ -88,7 +87,7 @@ mod tests {
         let keys: Keys = serde_json::from_value(keys).unwrap();
         let sampler = keys.over().sampler();
         let kind = OverTables::new(keys.over(), keys.clone());
-        for (text, cycle) in asked(&kind, 303, 20).iter().zip(0..) {
+        for (text, cycle) in asked(kind, 303, 20).iter().zip(0..) {
             let mut drawn = Vec::new();
             let table = draw_keys(303, cycle, 3, 3, &sampler, &mut drawn);
             let name = format!("sbtest{}", table + 1);

@@ -3,8 +3,8 @@
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number, wide};
+use super::statement::Parameters;
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ mod tests {
         let keys: Keys = serde_json::from_value(keys).unwrap();
         let mut kind = OverTables::new(keys.over(), keys.clone());
         kind.keys = Sampler::new(Shape::Uniform, 7, 7);
-        let texts = asked(&kind, 1, 1);
+        let texts = asked(kind, 1, 1);
         assert_eq!(
             texts,
             ["SELECT COUNT(k) FROM t1 WHERE k BETWEEN 7 AND 12 OR k BETWEEN 7 AND 12"]

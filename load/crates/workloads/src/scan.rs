@@ -1,8 +1,7 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
-use super::native::{Carries, EventEnd, GoingOn, Kind, NextStep, QueryText, ToAsk, Way, WhyAsked};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, Last, QueryText, Way};
 use super::told::{Told, native};
-use crate::statement::Parameters;
 use crate::told;
 use contend_engine::workload::{EventKind, Workload};
 use contend_figures::outcome::{Scanned, ScannedPart};
@@ -233,28 +232,14 @@ impl Scan {
         (place, range - start)
     }
 
-    fn name_of(&self, place: usize) -> usize {
-        self.starts.get(place).map_or(0, |(_, name)| *name)
+    /// The server refused a range of this name.
+    fn is_refused(&self, name: usize) -> bool {
+        let marks = self.marks();
+        marks.names.get(name).is_some_and(|(_, refused)| *refused)
     }
 
-    fn begin(&self, range: u64, values: &mut Parameters) -> NextStep {
-        let (place, number) = self.part_of(range);
-        let name = self.name_of(place);
-        let mut marks = self.marks();
-        if marks.names.get(name).is_some_and(|(_, refused)| *refused) {
-            marks.done(range, name, true);
-            return NextStep::End(EventEnd::Done);
-        }
-        if let Some(keys) = self.parts.get(place).and_then(|part| part.keys) {
-            let (first, last) = keys.ends(number);
-            values.ints([first as u64, last as u64]);
-        }
-        NextStep::Ask(ToAsk {
-            query: place,
-            wants_rows: false,
-            // That it is over is noted.
-            ends: None,
-        })
+    fn name_of(&self, place: usize) -> usize {
+        self.starts.get(place).map_or(0, |(_, name)| *name)
     }
 }
 
@@ -295,18 +280,25 @@ impl Kind for Scan {
         })
     }
 
-    fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
-        let (event, values) = (on.event, on.values);
-        let range = self.skip + event.cycle;
-        match on.heard {
-            WhyAsked::Said(said) => {
-                let (place, _) = self.part_of(range);
-                let name = self.name_of(place);
-                self.marks().done(range, name, said.is_refused());
-                NextStep::End(EventEnd::Done)
-            }
-            WhyAsked::Begin | WhyAsked::Unheard => self.begin(range, values),
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let range = self.skip + ask.with(|event, ()| event.cycle);
+        let (place, number) = self.part_of(range);
+        let name = self.name_of(place);
+        if self.is_refused(name) {
+            self.marks().done(range, name, true);
+            return Ok(Last::End(EventEnd::Done));
         }
+        let keys = self.parts.get(place).and_then(|part| part.keys);
+        let ends = keys.map(|keys| keys.ends(number));
+        let question = ask.ask(|_, values| {
+            if let Some((first, last)) = ends {
+                values.ints([first as u64, last as u64]);
+            }
+            place
+        });
+        let is_refused = question.summary(|said| Ok(said.is_refused())).await?;
+        self.marks().done(range, name, is_refused);
+        Ok(Last::End(EventEnd::Done))
     }
 }
 
@@ -314,7 +306,7 @@ impl Kind for Scan {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::native::OpenEvent;
+    use crate::native::tests::{SEAT, first};
     use crate::told::Keys as _;
     use proptest::prelude::*;
     use serde_json::json;
@@ -333,27 +325,13 @@ mod tests {
     }
 
     /// The query of a range, as text.
-    fn asks(scan: &Scan, cycle: u64) -> Option<String> {
-        let (mut event, mut values) = (OpenEvent::new(1, cycle), Parameters::default());
-        let on = GoingOn {
-            heard: WhyAsked::Begin,
-            event: &mut event,
-            own: &mut (),
-            values: &mut values,
-        };
-        match scan.next(on) {
-            NextStep::Ask(ask) => {
-                let pieces = scan.parts[ask.query].pieces();
-                let statement = crate::statement::Statement::new(pieces);
-                Some(statement.text(&values))
-            }
-            _ => None,
-        }
+    fn asks(scan: &Arc<Scan>, cycle: u64) -> Option<String> {
+        first(Arc::clone(scan), SEAT, cycle)
     }
 
     #[test]
     fn ranges_follow_one_another_through_all_parts() {
-        let scan = Scan::new(&keys(two(), 0));
+        let scan = Arc::new(Scan::new(&keys(two(), 0)));
         let texts: Vec<_> = (0..5).filter_map(|cycle| asks(&scan, cycle)).collect();
         assert_eq!(
             texts,
@@ -370,7 +348,7 @@ mod tests {
     #[test]
     fn what_was_read_before_is_skipped_and_counts_as_done() {
         let keys = keys(two(), 4);
-        let scan = Scan::new(&keys);
+        let scan = Arc::new(Scan::new(&keys));
         assert_eq!(asks(&scan, 0).unwrap(), "SELECT 2 FROM `b?`");
         let scanned = scan.scanned().unwrap();
         let done: Vec<_> = scanned.parts.iter().map(|part| part.ranges).collect();
@@ -388,7 +366,7 @@ mod tests {
 
     #[test]
     fn after_a_refusal_the_rest_of_that_name_is_passed_over() {
-        let scan = Scan::new(&keys(two(), 0));
+        let scan = Arc::new(Scan::new(&keys(two(), 0)));
         scan.marks().done(0, 0, true);
         assert_eq!((asks(&scan, 1), asks(&scan, 2)), (None, None));
         assert!(asks(&scan, 3).is_some());
@@ -400,7 +378,7 @@ mod tests {
 
     #[test]
     fn done_is_done_up_to_the_first_that_is_not() {
-        let scan = Scan::new(&keys(two(), 0));
+        let scan = Arc::new(Scan::new(&keys(two(), 0)));
         for range in [1, 2, 4] {
             let (place, _) = scan.part_of(range);
             scan.marks().done(range, scan.name_of(place), false);

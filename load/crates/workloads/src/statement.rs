@@ -1,7 +1,6 @@
 //! A query with `?` marks and the values to put there, as text or as a prepared statement.
 
 use contend_random::Stream;
-use contend_sql as sql;
 use contend_wire::mysql;
 use contend_wire::mysql::command;
 use contend_wire::{Prepared, Value, WireError};
@@ -272,13 +271,13 @@ pub fn can_be_prepared(statement: &str) -> bool {
     let words = [
         "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CALL", "WITH", "DO",
     ];
-    sql::begins_with(statement.as_bytes(), &words)
+    contend_sql::begins_with(statement.as_bytes(), &words)
 }
 
 /// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
 pub fn only_touches_rows(statement: &str) -> bool {
     let words = ["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
-    sql::begins_with(statement.as_bytes(), &words)
+    contend_sql::begins_with(statement.as_bytes(), &words)
 }
 
 /// Appends an amount of cents in units of a hundred: `-12.05`.

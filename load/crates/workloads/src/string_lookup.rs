@@ -1,6 +1,6 @@
 //! One row of the table `test_data` by its string: the query of a study of warming.
 
-use super::native::{GoingOn, Kind, NextStep, QueryText, Way};
+use super::native::{Asker, Ended, EventEnd, Kind, QueryText, Way};
 use super::rows_keys::check_distribution;
 use super::told::{Told, native};
 use crate::told;
@@ -98,15 +98,18 @@ impl Kind for StringLookup {
     }
 
     #[inline]
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        let in_turn = 1 + event.cycle % self.rows;
-        let number = match self.order {
-            Order::Random => self.numbers.draw(&mut event.stream),
-            Order::FirstRows => number_of(in_turn, self.rows),
-            Order::Index => in_turn,
-        };
-        values.bytes(&string(number, number)[..self.length]);
-        NextStep::only(0)
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        ask.ask(|event, values| {
+            let in_turn = 1 + event.cycle % self.rows;
+            let number = match self.order {
+                Order::Random => self.numbers.draw(&mut event.stream),
+                Order::FirstRows => number_of(in_turn, self.rows),
+                Order::Index => in_turn,
+            };
+            values.bytes(&string(number, number)[..self.length]);
+            0
+        })
+        .last(EventEnd::Done)
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
             order,
             numbers: Sampler::new(Shape::Uniform, 1, 1000),
         };
-        let texts = asked(&kind, 7, count);
+        let texts = asked(kind, 7, count);
         let number = |text: &String| {
             let literal = text
                 .strip_prefix("SELECT * FROM test_data WHERE random_str = '")

@@ -9,7 +9,6 @@ use super::statement::{Statement, can_be_prepared};
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use contend_figures::IgnoredErrors;
 use contend_figures::outcome::Failure;
-use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -118,11 +117,7 @@ impl Workload for ClientList {
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let clients = Arc::clone(&self.clients);
         let places = Arc::clone(&self.places);
-        Ok(Box::new(Client::new(
-            clients,
-            self.distinct.clone(),
-            places,
-            seat,
-        )))
+        let distinct = self.distinct.clone();
+        Ok(Box::new(session::session(clients, distinct, places, seat)))
     }
 }

@@ -1,14 +1,10 @@
-//! The session of a native workload over HandlerSocket: it opens an index for each of its queries,
-//! and asks by key what they mean.
+//! The requests of a native workload over HandlerSocket: a session opens an index for each of its
+//! queries, and asks by key what they mean.
 
-use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
 use crate::statement::Parameters;
-use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
-use contend_figures::outcome::Failure;
+use contend_client::request::Reply;
 use contend_wire::Value;
-use contend_wire::handler_socket::{IndexName, find, put_any_of, put_limit, put_open, put_update};
-use std::sync::Arc;
+use contend_wire::handler_socket::{IndexName, find, put_any_of, put_limit, put_update};
 
 /// Most rows of one answer.
 const ROWS_MAX: u64 = u32::MAX as u64;
@@ -31,7 +27,6 @@ pub enum KeyAccess {
 /// The index that a query goes by, and the columns that it reads or writes.
 #[derive(Clone, Debug)]
 pub struct KeyQuery {
-    class: u8,
     access: KeyAccess,
     table: String,
     index: String,
@@ -39,13 +34,12 @@ pub struct KeyQuery {
 }
 
 impl KeyQuery {
-    pub fn new(class: u8, table: &str, access: KeyAccess) -> Self {
+    pub fn new(table: &str, access: KeyAccess) -> Self {
         let (index, columns) = match access {
             KeyAccess::Points => (secondary_key(table), "id,k,c,pad"),
             _ => ("PRIMARY".to_owned(), "c"),
         };
         Self {
-            class,
             access,
             table: table.to_owned(),
             index,
@@ -53,14 +47,24 @@ impl KeyQuery {
         }
     }
 
-    fn port(&self) -> u16 {
+    pub fn index<'a>(&'a self, number: u32, database: &'a str) -> IndexName<'a> {
+        IndexName {
+            number,
+            database,
+            table: &self.table,
+            index: &self.index,
+            columns: self.columns,
+        }
+    }
+
+    pub fn port(&self) -> u16 {
         match self.access {
             KeyAccess::NonIndexUpdate => WRITES,
             _ => READS,
         }
     }
 
-    fn put(&self, out: &mut Vec<u8>, number: u32, values: &Parameters) {
+    pub fn put(&self, out: &mut Vec<u8>, number: u32, values: &Parameters) -> Reply {
         let mut digits = [(); 2].map(|()| itoa::Buffer::new());
         let [first, other] = &mut digits;
         match self.access {
@@ -69,19 +73,44 @@ impl KeyQuery {
                 let (text, id) = (values.next(), values.next());
                 let found = find(out, number, bytes_of(id, first));
                 put_update(put_limit(found, 1), &[bytes_of(text, other)]);
+                Reply::Changed
             }
             KeyAccess::Points => {
                 let mut keys = values.values().map(|value| value.as_int().unwrap_or(0));
                 let key = first.format(keys.clone().next().unwrap_or(0)).as_bytes();
                 let found = put_limit(find(out, number, key), ROWS_MAX);
                 put_any_of(found, 0, &mut keys).end();
+                Reply::Counts
             }
             KeyAccess::PointSelect => {
                 let id = bytes_of(values.values().next(), first);
                 put_limit(find(out, number, id), 1).end();
+                Reply::Counts
             }
         }
     }
+
+    /// As in the plugin's own description: the key and its purpose.
+    pub fn text(&self, number: u32, values: &Parameters, database: &str) -> String {
+        let mut request = Vec::new();
+        self.put(&mut request, number, values);
+        let request = String::from_utf8_lossy(&request);
+        let request = request.trim_end().replace('\t', " ");
+        let Self { table, index, .. } = self;
+        format!("{request} (index {index} of {database}.{table})")
+    }
+}
+
+/// The opening of an index as text.
+pub fn index_text(opened: &IndexName<'_>) -> String {
+    let IndexName {
+        database,
+        table,
+        index,
+        columns,
+        ..
+    } = opened;
+    format!("open_index {database}.{table} {index} ({columns})")
 }
 
 /// The name that both kinds of tables give their key on k.
@@ -98,209 +127,5 @@ fn bytes_of<'v>(value: Option<Value<'v>>, digits: &'v mut itoa::Buffer) -> &'v [
         Some(Value::Int(number)) => digits.format(number).as_bytes(),
         Some(Value::Bytes(bytes)) => bytes,
         _ => b"",
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KeyState {
-    Opening,
-    Ready,
-    Asking(Option<EventEnd>),
-}
-
-pub struct KeySession<K: Kind> {
-    kind: Arc<K>,
-    own: K::Own,
-    way: Arc<Way>,
-    queries: Arc<[KeyQuery]>,
-    /// The ports that the queries need, and whether the link to each is set up.
-    ports: Vec<(u16, bool)>,
-    seed: u64,
-    event: OpenEvent,
-    parameters: Parameters,
-    link: LinkNumber,
-    last: usize,
-    state: KeyState,
-    tries: Tries,
-}
-
-impl<K: Kind> KeySession<K> {
-    pub fn new(kind: Arc<K>, queries: Arc<[KeyQuery]>, way: Arc<Way>, seat: SeatPlace) -> Self {
-        let needed = |port| queries.iter().any(|query| query.port() == port);
-        let ports = [READS, WRITES].into_iter().filter(|port| needed(*port));
-        Self {
-            ports: ports.map(|port| (port, false)).collect(),
-            kind,
-            own: K::Own::of(seat),
-            way,
-            queries,
-            seed: seat.seed,
-            event: OpenEvent::new(seat.seed, 0),
-            parameters: Parameters::default(),
-            link: 0,
-            last: 0,
-            state: KeyState::Ready,
-            tries: Tries::default(),
-        }
-    }
-
-    fn connect_or_ready(&mut self) -> Step {
-        match self.ports.iter().find(|(_, is_set_up)| !is_set_up) {
-            Some((port, _)) => Step::Connect(*port),
-            None => {
-                self.state = KeyState::Ready;
-                Step::Ready
-            }
-        }
-    }
-
-    /// Opens the indexes of the queries that go by this link's port.
-    fn open_indexes(&mut self, link: LinkNumber, out: &mut Vec<u8>) -> Step {
-        self.link = link;
-        let port = self.ports.get(usize::from(link)).map(|(port, _)| *port);
-        let mut count = 0;
-        for (number, query) in (0..).zip(self.queries.iter()) {
-            if Some(query.port()) == port {
-                count += 1;
-                put_open(
-                    out,
-                    &IndexName {
-                        number,
-                        database: &self.way.database,
-                        table: &query.table,
-                        index: &query.index,
-                        columns: query.columns,
-                    },
-                );
-                self.last = number as usize;
-            }
-        }
-        self.state = KeyState::Opening;
-        Step::Send(Request {
-            link,
-            class: Class::Uncounted,
-            reply: Reply::Several(count),
-            ends: None,
-        })
-    }
-
-    #[inline]
-    fn go_on(&mut self, heard: WhyAsked<'_>, out: &mut Vec<u8>) -> Step {
-        self.parameters.clear();
-        let on = GoingOn {
-            heard,
-            event: &mut self.event,
-            own: &mut self.own,
-            values: &mut self.parameters,
-        };
-        match self.kind.next(on) {
-            NextStep::Ask(ask) => self.ask(ask, out),
-            NextStep::End(end) => Step::EventEnd(self.ending(end)),
-            NextStep::Broken(what) => Step::Fail(Box::new(Failure::plain(format!(
-                "the tables do not match the workload: there is no {what}"
-            )))),
-        }
-    }
-
-    #[inline]
-    fn ask(&mut self, ask: ToAsk, out: &mut Vec<u8>) -> Step {
-        self.last = ask.query;
-        self.state = KeyState::Asking(ask.ends);
-        let Some(query) = self.queries.get(ask.query) else {
-            return Step::Stop;
-        };
-        query.put(out, ask.query as u32, &self.parameters);
-        let port = query.port();
-        let link = self.ports.iter().position(|(one, _)| *one == port);
-        self.link = link.unwrap_or_default() as LinkNumber;
-        Step::Send(Request {
-            link: self.link,
-            class: Class::Of(query.class),
-            reply: match port {
-                WRITES => Reply::Changed,
-                _ => Reply::Counts,
-            },
-            ends: ask.ends.map(|end| self.ending(end)),
-        })
-    }
-
-    fn ending(&self, end: EventEnd) -> Ending {
-        Ending {
-            kind: self.event.kind,
-            rolled_back: end == EventEnd::RolledBack,
-        }
-    }
-
-    fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
-        match self.state {
-            KeyState::Opening => {
-                if let Some((_, is_set_up)) = self.ports.get_mut(usize::from(self.link)) {
-                    *is_set_up = true;
-                }
-                self.connect_or_ready()
-            }
-            KeyState::Asking(ends) => match (answer.error, answer.verdict, ends) {
-                (Some(_), Verdict::Retry, _) => {
-                    self.state = KeyState::Ready;
-                    self.tries.again(&self.way, &self.event)
-                }
-                (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
-                // The requests of such an event do not depend on its answers.
-                (_, _, None) => self.go_on(WhyAsked::Unheard, out),
-            },
-            KeyState::Ready => Step::Ready,
-        }
-    }
-
-    fn lost(&mut self, link: LinkNumber) -> Step {
-        if let Some((_, is_set_up)) = self.ports.get_mut(usize::from(link)) {
-            *is_set_up = false;
-        }
-        self.connect_or_ready()
-    }
-}
-
-impl<K: Kind> Session for KeySession<K> {
-    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
-        match call {
-            Call::Event { cycle, .. } => {
-                self.event = OpenEvent::new(self.seed, cycle);
-                self.go_on(WhyAsked::Begin, out)
-            }
-            Call::Answer(answer) => self.answered(answer, out),
-            Call::Start => self.connect_or_ready(),
-            Call::Connected { link, .. } => self.open_indexes(link, out),
-            Call::Lost(link) => self.lost(link),
-            Call::Broken(_) => self.lost(self.link),
-            Call::Woken => Step::Ready,
-            Call::Finish => Step::Stop,
-        }
-    }
-
-    /// As in the plugin's own description: the opened index, or the key and its purpose.
-    fn statement(&self) -> String {
-        let Some(query) = self.queries.get(self.last) else {
-            return String::new();
-        };
-        let (database, table, index) = (&self.way.database, &query.table, &query.index);
-        if self.state == KeyState::Opening {
-            return format!("open_index {database}.{table} {index} ({})", query.columns);
-        }
-        let mut asked = Vec::new();
-        query.put(&mut asked, self.last as u32, &self.parameters);
-        let asked = String::from_utf8_lossy(&asked)
-            .trim_end()
-            .replace('\t', " ");
-        format!("{asked} (index {index} of {database}.{table})")
-    }
-
-    fn kind(&self) -> u8 {
-        self.event.kind
-    }
-
-    fn due_ns(&mut self, cycle: u64, ended_ns: u64) -> u64 {
-        self.event = OpenEvent::new(self.seed, cycle);
-        let (event, own) = (&mut self.event, &mut self.own);
-        self.kind.due_ns(event, own, ended_ns)
     }
 }

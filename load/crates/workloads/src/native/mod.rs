@@ -1,25 +1,26 @@
 //! The interface of native workloads. Each [`Kind`] is one file that chooses the queries of its
 //! events.
 
+mod asker;
 mod by_key;
+mod requests;
 mod route;
 mod session;
 
-use super::statement::Parameters;
+use super::async_session::AsyncSession;
 use super::tables::Tables;
+pub use asker::{Asked, Asker, Ended, EventEnd, Interrupted, Last, Said};
 pub use by_key::KeyAccess;
-use by_key::{KeyQuery, KeySession};
+use by_key::KeyQuery;
 use contend_client::request::Tongue;
-use contend_engine::workload::{
-    Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Workload,
-};
+use contend_engine::workload::{EventKind, LookedAtServer, SeatPlace, Session, Step, Workload};
 use contend_figures::outcome::{Failure, Scanned};
 use contend_plan::Protocol;
 use contend_random::Stream;
-use contend_wire::mysql::ResultRows;
-use contend_wire::{Capabilities, Summary, Value};
+use requests::{AskedRequest, Requests};
 pub use route::{ByKey, NodeRoute};
-use session::{AskedRequest, NativeSession};
+use session::NativeState;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,14 +28,14 @@ use std::time::Duration;
 ///
 /// All random values come from the event's own stream. So cycle n of a seed sends the same queries
 /// on any connection of any thread, unless they depend on answers or on the session.
-pub trait Kind: Send + Sync + 'static {
+pub trait Kind: Send + Sync + Sized + 'static {
     /// State that a session keeps from event to event.
     type Own: Own;
 
     /// The kinds of event, with their statement classes; [`OpenEvent::kind`] is a place in it.
     fn events(&self) -> Vec<EventKind>;
 
-    /// The queries that [`Self::next`] chooses from. A query's class is an index into the classes
+    /// The queries that [`Self::event`] chooses from. A query's class is an index into the classes
     /// of all kinds of event, put one after the other.
     fn queries(&self) -> Vec<QueryText>;
 
@@ -64,10 +65,6 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
 
-    /// Passes on the keys besides [`OpenEvent::key`], once the event has begun. A route by key
-    /// sends an event whose keys have several owners to a node that reaches all of them.
-    fn other_keys(&self, _event: &OpenEvent, _own: &Self::Own, _tell: &mut dyn FnMut(u64)) {}
-
     /// See [`Workload::look`].
     ///
     /// # Errors
@@ -86,18 +83,8 @@ pub trait Kind: Send + Sync + 'static {
         ended_ns
     }
 
-    /// The next step of the event.
-    fn next(&self, on: GoingOn<'_, Self::Own>) -> NextStep;
-}
-
-/// An event that is asked what it does next.
-pub struct GoingOn<'a, O> {
-    pub heard: WhyAsked<'a>,
-    pub event: &'a mut OpenEvent,
-    /// The state of its session.
-    pub own: &'a mut O,
-    /// Empty at first: the values of the next query go there.
-    pub values: &'a mut Parameters,
+    /// One event, from its first question to its last, which it returns with.
+    fn event(&self, ask: &mut Asker<Self>) -> impl Future<Output = Ended>;
 }
 
 /// State that a session of a kind keeps from event to event.
@@ -117,133 +104,7 @@ impl Own for () {
     fn of(_seat: SeatPlace) -> Self {}
 }
 
-/// Why an event is asked what it does next.
-#[derive(Clone, Copy, Debug)]
-pub enum WhyAsked<'a> {
-    /// It begins, for the first time or again.
-    Begin,
-    /// The answer to its last question.
-    Said(Said<'a>),
-    /// Its last question is answered, and the answer is not for it.
-    Unheard,
-}
-
-/// An answer that an event may read. After an error that the plan ignores it has no values.
-#[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
-    answer: &'a Answer<'a>,
-    capabilities: Capabilities,
-    is_prepared: bool,
-}
-
-impl Said<'_> {
-    /// Rows, affected rows, the insert id of the OK packet, and the like.
-    pub fn summary(&self) -> &Summary {
-        &self.answer.summary
-    }
-
-    /// The server refused, and the plan ignores that error.
-    pub fn is_refused(&self) -> bool {
-        self.answer.error.is_some()
-    }
-
-    /// Calls `take` with the values of the first row, in order; false if there is no row. The query
-    /// must have been sent with [`ToAsk::wants_rows`].
-    pub fn first_row(&self, take: impl FnMut(Value<'_>)) -> bool {
-        self.rows().next_row(take).unwrap_or(false)
-    }
-
-    /// Applies `take` to the value in column `at` of the first row; none if there is no row or no
-    /// such column. The query must have been sent with [`ToAsk::wants_rows`].
-    pub fn value_at<T>(&self, at: usize, take: impl FnOnce(Value<'_>) -> T) -> Option<T> {
-        let (mut place, mut take, mut taken) = (0, Some(take), None);
-        self.first_row(|value| {
-            if place == at {
-                taken = take.take().map(|take| take(value));
-            }
-            place += 1;
-        });
-        taken
-    }
-
-    /// The rows, if the question asked for them.
-    pub fn rows(&self) -> ResultRows {
-        let bytes = self.answer.bytes.unwrap_or_default();
-        match self.is_prepared {
-            true => ResultRows::of_prepared(bytes, self.capabilities),
-            false => ResultRows::new(bytes, self.capabilities),
-        }
-    }
-}
-
-/// The next step of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextStep {
-    Ask(ToAsk),
-    /// It is over, without a further question.
-    End(EventEnd),
-    /// This row, which every event relies on, is not in the tables. The run has failed.
-    Broken(&'static str),
-}
-
-/// A query to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToAsk {
-    /// The place in [`Kind::queries`].
-    pub query: usize,
-    /// The event reads the rows of the answer.
-    pub wants_rows: bool,
-    /// If set, the event ends with the answer, and in this way.
-    pub ends: Option<EventEnd>,
-}
-
-/// The end of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventEnd {
-    Done,
-    /// The event rolled back its transaction on purpose.
-    RolledBack,
-}
-
-impl NextStep {
-    /// The only question of an event.
-    #[inline]
-    pub fn only(query: usize) -> Self {
-        Self::in_turn(query, true)
-    }
-
-    /// A question whose rows the event reads.
-    #[inline]
-    pub fn read(query: usize) -> Self {
-        Self::Ask(ToAsk {
-            query,
-            wants_rows: true,
-            ends: None,
-        })
-    }
-
-    /// The last question of an event.
-    #[inline]
-    pub fn last(query: usize, end: EventEnd) -> Self {
-        Self::Ask(ToAsk {
-            query,
-            wants_rows: false,
-            ends: Some(end),
-        })
-    }
-
-    /// One of several questions whose answers are not needed.
-    #[inline]
-    pub fn in_turn(query: usize, is_last: bool) -> Self {
-        Self::Ask(ToAsk {
-            query,
-            wants_rows: false,
-            ends: is_last.then_some(EventEnd::Done),
-        })
-    }
-}
-
-/// State of one event that its steps share.
+/// An event: its draws, and who answers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenEvent {
     pub seed: u64,
@@ -254,10 +115,7 @@ pub struct OpenEvent {
     pub kind: u8,
     /// The node to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
     pub node: u16,
-    /// For the kind's own use: the progress of the event, the place of a table, a key. If each
-    /// event has one key, a route by key chooses the node by `key`.
-    pub step: u32,
-    pub place: usize,
+    /// If each event has one key, a route by key chooses the node by it.
     pub key: u64,
 }
 
@@ -278,8 +136,6 @@ impl OpenEvent {
             stream: Stream::for_cycle(seed, cycle),
             kind: 0,
             node: Self::ANY_NODE,
-            step: 0,
-            place: 0,
             key: 0,
         }
     }
@@ -388,18 +244,18 @@ impl Default for Tries {
 impl Tries {
     /// Begins the event again, or gives it up.
     #[cold]
-    fn again(&mut self, way: &Way, event: &OpenEvent) -> Step {
+    fn again(&mut self, retries: Retries, event: &OpenEvent) -> Step {
         self.number = match self.cycle == event.cycle {
             true => self.number + 1,
             false => 1,
         };
         self.cycle = event.cycle;
-        if self.number > way.retries.limit {
+        if self.number > retries.limit {
             return Step::EventDropped;
         }
         // Drawn apart from what the event asks.
         let mut jitter = event.stream_of(RETRY_PART + u64::from(self.number));
-        Step::Retry(way.retries.pause(self.number, &mut jitter))
+        Step::Retry(retries.pause(self.number, &mut jitter))
     }
 }
 
@@ -407,8 +263,6 @@ impl Tries {
 pub struct Native<K> {
     kind: Arc<K>,
     queries: Vec<AskedRequest>,
-    /// The queries as HandlerSocket requests, if that is the protocol and all of them can be such.
-    by_key: Option<Arc<[KeyQuery]>>,
     way: Arc<Way>,
     kinds: Vec<EventKind>,
     classes: Vec<String>,
@@ -418,20 +272,34 @@ impl<K: Kind> Native<K> {
     pub fn new(kind: K, way: Way) -> Self {
         let kinds = kind.events();
         let classes = kinds.iter().flat_map(|kind| kind.classes.iter().cloned());
-        let wants_keys = way.protocol == Protocol::HandlerSocket;
+        let key = |(place, _): (usize, &QueryText)| {
+            let (table, access) = kind.by_key(place)?;
+            Some(KeyQuery::new(table, access))
+        };
+        let texts = kind.queries();
+        // If one of them cannot be asked by key, none is.
+        let keys: Option<Vec<KeyQuery>> = match way.protocol {
+            Protocol::HandlerSocket => texts.iter().enumerate().map(key).collect(),
+            _ => None,
+        };
+        let mut keys = keys.into_iter().flatten();
+        let asked = |query| AskedRequest::new(query, keys.next());
         Self {
-            by_key: wants_keys.then(|| by_key(&kind)).flatten(),
+            queries: texts.into_iter().map(asked).collect(),
             classes: classes.collect(),
             kinds,
-            queries: kind.queries().into_iter().map(AskedRequest::new).collect(),
             kind: Arc::new(kind),
             way: Arc::new(way),
         }
     }
 
-    fn session_of(&self, seat: SeatPlace) -> NativeSession<K> {
+    fn session_of(
+        &self,
+        seat: SeatPlace,
+    ) -> AsyncSession<NativeState<K>, impl Future<Output = Infallible> + use<K>> {
+        let requests = Requests::new(&self.queries, Arc::clone(&self.way));
         let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
-        NativeSession::new(kind, &self.queries, way, seat)
+        session::session(kind, requests, way, seat)
     }
 }
 
@@ -488,31 +356,15 @@ impl<K: Kind> Workload for Native<K> {
     }
 
     fn tongue(&self) -> Tongue {
-        match self.by_key {
-            Some(_) => Tongue::HandlerSocket,
-            None => Tongue::Sql,
+        match self.queries.iter().any(AskedRequest::is_by_key) {
+            true => Tongue::HandlerSocket,
+            false => Tongue::Sql,
         }
     }
 
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
-        let Some(queries) = &self.by_key else {
-            return Ok(Box::new(self.session_of(seat)));
-        };
-        let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
-        let session = KeySession::new(kind, Arc::clone(queries), way, seat);
-        Ok(Box::new(session))
+        Ok(Box::new(self.session_of(seat)))
     }
-}
-
-/// The queries of a kind as requests by key; none if one of them cannot be sent so.
-fn by_key(kind: &impl Kind) -> Option<Arc<[KeyQuery]>> {
-    let queries = kind.queries().into_iter().enumerate();
-    queries
-        .map(|(place, query)| {
-            let (table, access) = kind.by_key(place)?;
-            Some(KeyQuery::new(query.class, table, access))
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,242 +1,253 @@
-//! The session of every native workload: prepare, ask step by step, begin again if it must.
+//! The session of every native workload: connect, prepare, event after event, again if it must.
 
-use super::{
-    Carries, EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way,
-    WhyAsked,
-};
-use crate::statement::{Parameters, Statement, only_touches_rows};
+use super::requests::Requests;
+use super::{Asker, EventEnd, Interrupted, Kind, Last, OpenEvent, Own, Tries, Way};
+use crate::async_session::{AsyncSession, Heard, NextCall, SessionState};
+use crate::statement::Parameters;
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
+use contend_engine::workload::{Call, SeatPlace, Step};
 use contend_figures::outcome::Failure;
-use contend_plan::Protocol;
 use contend_wire::Capabilities;
 use contend_wire::mysql::command;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NativeState {
-    /// Sending the statement at this place of those that a connection begins with.
-    Beginning(usize),
-    /// Preparing the query at this place.
-    Preparing(usize),
-    Ready,
-    /// Waiting for an answer, with which the event may end.
-    Asking(Option<EventEnd>),
-    /// Taking back a transaction that failed, before the event begins again.
-    RollingBack,
-}
-
-/// A query as a session asks it.
-#[derive(Clone)]
-pub(super) struct AskedRequest {
-    class: Class,
-    pub is_text: bool,
-    carries: Carries,
-    statement: Statement,
-}
-
-impl AskedRequest {
-    pub fn new(query: QueryText) -> Self {
-        Self {
-            class: Class::Of(query.class),
-            is_text: query.is_text,
-            carries: query.carries,
-            statement: Statement::new(query.pieces),
-        }
-    }
-
-    pub fn is_one_request(&self) -> bool {
-        matches!(self.carries, Carries::One | Carries::Bulk)
-    }
-
-    /// It leaves no trace in the state of its connection: no open transaction, no variable.
-    pub fn only_touches_rows(&self) -> bool {
-        only_touches_rows(self.statement.sql())
-    }
-
-    pub fn offers_file(&self) -> bool {
-        matches!(self.carries, Carries::File { .. })
-    }
-}
-
-pub struct NativeSession<K: Kind> {
+pub(super) struct NativeState<K: Kind> {
     kind: Arc<K>,
-    own: K::Own,
+    pub own: K::Own,
     way: Arc<Way>,
-    /// The kind's queries, once for each node.
-    queries: Box<[AskedRequest]>,
-    queries_of_node: usize,
-    /// One link to each node, which has the same place.
-    links: Box<[LinkState]>,
+    pub requests: Requests,
     seed: u64,
-    event: OpenEvent,
-    parameters: Parameters,
-    /// The link used last, and the place of the query asked last.
+    pub event: OpenEvent,
+    pub values: Parameters,
+    /// The link used last.
     link: LinkNumber,
-    last: usize,
-    state: NativeState,
+    last: LastRequest,
     tries: Tries,
 }
 
+/// The request sent last.
 #[derive(Clone, Copy)]
-struct LinkState {
-    is_set_up: bool,
-    capabilities: Capabilities,
+enum LastRequest {
+    /// Of the setup of a link, by its number.
+    SetUp(usize),
+    /// A query, by its place.
+    Query(usize),
+    Rollback,
 }
 
-impl<K: Kind> NativeSession<K> {
-    /// `queries` are the kind's, none of them prepared.
-    pub fn new(kind: Arc<K>, queries: &[AskedRequest], way: Arc<Way>, seat: SeatPlace) -> Self {
-        let nodes = usize::from(way.route.nodes());
-        let link = LinkState {
-            is_set_up: false,
-            capabilities: Capabilities::NONE,
-        };
-        Self {
-            queries: vec![queries; nodes].concat().into(),
-            queries_of_node: queries.len(),
-            links: vec![link; nodes].into(),
-            kind,
-            own: K::Own::of(seat),
-            way,
-            seed: seat.seed,
-            event: OpenEvent::new(seat.seed, 0),
-            parameters: Parameters::default(),
-            link: 0,
-            last: 0,
-            state: NativeState::Ready,
-            tries: Tries::default(),
+const ROLLBACK: &str = "ROLLBACK";
+
+/// The session of one seat.
+pub fn session<K: Kind>(
+    kind: Arc<K>,
+    requests: Requests,
+    way: Arc<Way>,
+    seat: SeatPlace,
+) -> AsyncSession<NativeState<K>, impl Future<Output = Infallible>> {
+    let state = NativeState {
+        kind: Arc::clone(&kind),
+        own: K::Own::of(seat),
+        way,
+        requests,
+        seed: seat.seed,
+        event: OpenEvent::new(seat.seed, 0),
+        values: Parameters::default(),
+        link: 0,
+        last: LastRequest::Query(0),
+        tries: Tries::default(),
+    };
+    AsyncSession::new(state, async move |driver| {
+        let mut asker = Asker { driver };
+        let mut heard = asker.driver.heard();
+        loop {
+            let Heard::Event(cycle) = heard else {
+                heard = asker.between_events(heard).await;
+                continue;
+            };
+            asker.begin(cycle);
+            heard = match kind.event(&mut asker).await {
+                Ok(Last::Asked(end)) => match asker.driver.called().await {
+                    Heard::Answer => asker.answered(end).await,
+                    other => other,
+                },
+                Ok(Last::End(end)) => asker.ended(end).await,
+                Err(Interrupted) => match asker.driver.heard() {
+                    Heard::Answer => asker.again().await,
+                    other => other,
+                },
+            };
         }
-    }
+    })
+}
 
-    /// Connects to the first node to which there is no link, or is ready.
-    fn connect_or_ready(&mut self) -> Step {
-        match self.links.iter().position(|link| !link.is_set_up) {
-            Some(node) => Step::Connect(node as u16),
-            None => {
-                self.state = NativeState::Ready;
-                Step::Ready
-            }
-        }
-    }
-
-    /// The places of the queries of the link used last.
-    fn own_queries(&self) -> std::ops::Range<usize> {
-        let first = usize::from(self.link) * self.queries_of_node;
-        first..first + self.queries_of_node
-    }
-
-    /// Sends the statement at `place` of those that a connection begins with, then prepares.
-    pub(super) fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
-        let Some(sql) = self.way.init.get(place) else {
-            return self.prepare(self.own_queries().start, out);
-        };
-        command::query(out, sql.as_bytes());
-        self.state = NativeState::Beginning(place);
-        self.uncounted(Reply::Counts)
-    }
-
-    /// Prepares the next query of the link from `place` on. After the last the link is set up.
-    fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
-        let place = match self.way.protocol {
-            Protocol::Text | Protocol::HandlerSocket => None,
-            Protocol::Prepared => (place..self.own_queries().end)
-                .find(|place| self.queries.get(*place).is_some_and(|query| !query.is_text)),
-        };
-        let Some((place, query)) = place.and_then(|p| Some((p, self.queries.get(p)?))) else {
-            if let Some(link) = self.links.get_mut(usize::from(self.link)) {
-                link.is_set_up = true;
-            }
-            return self.connect_or_ready();
-        };
-        query.statement.put_prepare(out);
-        self.last = place;
-        self.state = NativeState::Preparing(place);
-        self.uncounted(Reply::Prepared)
-    }
-
-    #[inline]
-    fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
-        self.event = OpenEvent::new(self.seed, cycle);
-        self.go_on(WhyAsked::Begin, out)
-    }
-
-    /// Does what the event does next.
-    #[inline(always)]
-    fn go_on(&mut self, heard: WhyAsked<'_>, out: &mut Vec<u8>) -> Step {
-        self.parameters.clear();
-        let on = GoingOn {
-            heard,
-            event: &mut self.event,
-            own: &mut self.own,
-            values: &mut self.parameters,
-        };
-        match self.kind.next(on) {
-            NextStep::Ask(ask) => self.ask(ask, out),
-            NextStep::End(end) => Step::EventEnd(self.ending(end)),
-            NextStep::Broken(missing) => self.row_missing(missing),
-        }
-    }
-
-    /// Its values are gone by now: the statement is shown as the workload has it.
+/// The functions below do a step, or several, and return why the driver called after it.
+impl<K: Kind> Asker<K> {
     #[cold]
-    fn row_missing(&self, what: &str) -> Step {
-        let query = self.queries.get(self.last);
-        Step::Fail(Box::new(Failure {
-            message: format!("the tables do not match the workload: there is no {what}"),
-            hint: Some("reload the tables".to_owned()),
-            code: None,
-            sqlstate: None,
-            statement: query.map(|query| query.statement.sql().to_owned()),
-        }))
+    async fn between_events(&mut self, heard: Heard) -> Heard {
+        match heard {
+            Heard::Connected { link, capabilities } => self.set_up(link, capabilities).await,
+            Heard::Lost(link) => self.connect_again(Some(link)).await,
+            // A native session judges no errors, so nothing breaks but by loss.
+            Heard::Broken => self.connect_again(None).await,
+            Heard::Start => self.connect_or_ready().await,
+            Heard::Event(_) | Heard::Answer | Heard::Woken => self.driver.step(Step::Ready).await,
+            Heard::Finish => self.driver.step(Step::Stop).await,
+        }
+    }
+
+    /// Connects to the first server to which there is no link, or is ready.
+    fn connect_or_ready(&mut self) -> NextCall<'_, NativeState<K>> {
+        let closed = self.driver.with(|turn| turn.state.requests.first_closed());
+        self.driver.step(closed.map_or(Step::Ready, Step::Connect))
+    }
+
+    /// A link is gone: this one, or the one used last.
+    fn connect_again(&mut self, link: Option<LinkNumber>) -> NextCall<'_, NativeState<K>> {
+        self.driver.with(|turn| turn.state.forget(link));
+        self.connect_or_ready()
+    }
+
+    /// Prepares what the events need on a new link.
+    async fn set_up(&mut self, link: LinkNumber, capabilities: Capabilities) -> Heard {
+        let failure = self.driver.with(|turn| turn.state.open(link, capabilities));
+        if let Some(failure) = failure {
+            return self.driver.step(Step::Fail(Box::new(failure))).await;
+        }
+        let mut next = 0;
+        while let Some(number) = self.driver.with(|turn| {
+            let state = &mut *turn.state;
+            let (number, reply) = state.requests.put_set_up(link, next, turn.out)?;
+            state.last = LastRequest::SetUp(number);
+            *turn.step = state.uncounted(reply);
+            Some(number)
+        }) {
+            let heard = self.driver.called().await;
+            let Heard::Answer = heard else {
+                return heard;
+            };
+            // An ignored error leaves the statement as text, which asks the same.
+            self.driver.with(|turn| {
+                if let Call::Answer(answer) = turn.call {
+                    let requests = &mut turn.state.requests;
+                    requests.set_prepared(link, number, answer.prepared);
+                }
+            });
+            next = number + 1;
+        }
+        self.driver.with(|turn| turn.state.requests.set_up(link));
+        self.connect_or_ready().await
     }
 
     #[inline(always)]
-    fn ask(&mut self, ask: ToAsk, out: &mut Vec<u8>) -> Step {
-        self.last = ask.query;
-        if self.links.len() > 1 {
-            self.choose_link();
+    fn begin(&mut self, cycle: u64) {
+        self.driver
+            .with(|turn| turn.state.event = OpenEvent::new(turn.state.seed, cycle));
+    }
+
+    fn ended(&mut self, end: EventEnd) -> NextCall<'_, NativeState<K>> {
+        let ending = self.driver.with(|turn| turn.state.ending(end));
+        self.driver.step(Step::EventEnd(ending))
+    }
+
+    /// The last question of an event is answered: by an error, or the session would not be called.
+    async fn answered(&mut self, end: EventEnd) -> Heard {
+        let is_refused = self
+            .driver
+            .with(|turn| matches!(turn.call, Call::Answer(answer) if answer.is_retried()));
+        match is_refused {
+            true => self.again().await,
+            false => self.ended(end).await,
         }
-        self.state = NativeState::Asking(ask.ends);
-        let Some(query) = self.queries.get_mut(self.last) else {
-            return Step::Stop;
-        };
-        let mut requests = 1;
-        let put = match query.carries {
-            Carries::One => query.statement.put(out, &self.parameters),
-            Carries::Bulk => query.statement.put_in_bulk(out, &self.parameters),
-            Carries::Pipeline => {
-                requests = query.statement.sets(&self.parameters);
-                query.statement.put_each(out, &self.parameters)
+    }
+
+    /// Begins the event again, or gives it up. After an error inside a transaction the server may
+    /// have kept it open.
+    #[cold]
+    async fn again(&mut self) -> Heard {
+        let is_open = self.driver.with(|turn| {
+            let state = &mut *turn.state;
+            let is_open = state.kind.leaves_transaction(&state.event);
+            if is_open {
+                command::query(turn.out, ROLLBACK.as_bytes());
+                state.last = LastRequest::Rollback;
+                *turn.step = state.uncounted(Reply::Counts);
             }
-            // Its values follow when the server asks for them.
-            Carries::File { .. } => query.statement.put(out, &Parameters::default()),
-        };
-        if let Err(error) = put {
-            return self.failed(error.to_string(), None);
+            is_open
+        });
+        if is_open {
+            let heard = self.driver.called().await;
+            let Heard::Answer = heard else {
+                return heard;
+            };
         }
-        Step::Send(Request {
-            link: self.link,
-            class: query.class,
-            reply: match ask.wants_rows {
-                _ if requests > 1 => Reply::Several(requests),
-                true => Reply::Whole,
-                false => Reply::Counts,
-            },
-            ends: ask.ends.map(|end| self.ending(end)),
+        let step = self.driver.with(|turn| turn.state.try_again());
+        self.driver.step(step).await
+    }
+}
+
+impl<K: Kind> NativeState<K> {
+    fn forget(&mut self, link: Option<LinkNumber>) {
+        self.link = link.unwrap_or(self.link);
+        self.requests.forget(self.link);
+    }
+
+    fn try_again(&mut self) -> Step {
+        self.tries.again(self.way.retries, &self.event)
+    }
+
+    /// Checks that the server of a new link knows the requests before anything is prepared.
+    fn open(&mut self, link: LinkNumber, capabilities: Capabilities) -> Option<Failure> {
+        self.link = link;
+        (!self.requests.open(link, capabilities)).then(|| Failure {
+            hint: Some(
+                "MariaDB has it; for other servers change workload.insert_by or \
+                 workload.bulk_execute"
+                    .to_owned(),
+            ),
+            ..self.failure("the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned())
         })
     }
 
-    /// Chooses, among several nodes, the one for the event.
-    #[inline(never)]
-    fn choose_link(&mut self) {
-        let route = &self.way.route;
-        if self.event.node == OpenEvent::ANY_NODE && route.looks_at_all_keys() {
-            let (kind, event, own) = (&self.kind, &self.event, &self.own);
-            self.event.node = route.node_of_all(event, |tell| kind.other_keys(event, own, tell));
+    pub fn route_by(&mut self, others: impl FnOnce(&mut dyn FnMut(u64))) {
+        if self.way.route.looks_at_all_keys() {
+            self.event.node = self.way.route.node_of_all(&self.event, others);
         }
-        self.link = route.node_of(&self.event);
-        self.last += self.own_queries().start;
+    }
+
+    /// Puts a question of the event.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        query: usize,
+        wants_rows: bool,
+        ends: Option<EventEnd>,
+        out: &mut Vec<u8>,
+    ) -> Step {
+        self.last = LastRequest::Query(query);
+        match (self.requests).put(query, &self.event, &self.values, out) {
+            Ok(request) => {
+                self.link = request.link;
+                Step::Send(Request {
+                    reply: match request.reply {
+                        Reply::Counts if wants_rows => Reply::Whole,
+                        reply => reply,
+                    },
+                    ends: ends.map(|end| self.ending(end)),
+                    ..request
+                })
+            }
+            Err(error) => Step::Fail(Box::new(self.failure(error.to_string()))),
+        }
+    }
+
+    fn uncounted(&self, reply: Reply) -> Step {
+        Step::Send(Request {
+            link: self.link,
+            class: Class::Uncounted,
+            reply,
+            ends: None,
+        })
     }
 
     #[inline]
@@ -247,149 +258,62 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    /// Checks that this session can carry the requests before anything is prepared: not every
-    /// server has a bulk execute.
-    fn connected(
-        &mut self,
-        link: LinkNumber,
-        capabilities: Capabilities,
-        out: &mut Vec<u8>,
-    ) -> Step {
-        self.link = link;
-        if let Some(state) = self.links.get_mut(usize::from(link)) {
-            state.capabilities = capabilities;
-        }
-        let has_bulk = capabilities.has(Capabilities::MARIADB_STMT_BULK);
-        if !has_bulk
-            && self
-                .queries
-                .iter()
-                .any(|query| query.carries == Carries::Bulk)
-        {
-            return self.failed(
-                "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
-                Some("MariaDB has it; for other servers change workload.insert_by or workload.bulk_execute"),
-            );
-        }
-        self.set_up(0, out)
-    }
-
-    fn failed(&self, message: String, hint: Option<&str>) -> Step {
-        Step::Fail(Box::new(Failure {
-            message,
-            hint: hint.map(str::to_owned),
-            code: None,
-            sqlstate: None,
-            statement: Some(self.statement()),
-        }))
-    }
-
-    fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
-        match self.state {
-            NativeState::Beginning(place) => self.set_up(place + 1, out),
-            NativeState::Preparing(place) => {
-                if let (Some(prepared), Some(query)) =
-                    (answer.prepared, self.queries.get_mut(place))
-                {
-                    query.statement.set_prepared(prepared);
-                }
-                // An ignored error leaves the statement as text, which asks the same.
-                self.prepare(place + 1, out)
-            }
-            NativeState::Asking(ends) => match (answer.error, answer.verdict, ends) {
-                (Some(_), Verdict::Retry, _) if self.kind.leaves_transaction(&self.event) => {
-                    self.roll_back(out)
-                }
-                (Some(_), Verdict::Retry, _) => self.try_again(),
-                (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
-                (_, _, None) => {
-                    let query = self.queries.get(self.last);
-                    let link = self.links.get(usize::from(self.link));
-                    let said = Said {
-                        answer,
-                        capabilities: link.map_or(Capabilities::NONE, |link| link.capabilities),
-                        is_prepared: query.is_some_and(|query| query.statement.is_prepared()),
-                    };
-                    self.go_on(WhyAsked::Said(said), out)
-                }
-            },
-            NativeState::RollingBack => self.try_again(),
-            NativeState::Ready => Step::Ready,
+    /// How the answer to the question is written.
+    #[inline(always)]
+    pub fn form(&self) -> (Capabilities, bool) {
+        match self.last {
+            LastRequest::Query(query) => self.requests.form(self.link, query),
+            _ => (Capabilities::NONE, false),
         }
     }
 
-    /// After an error inside a transaction the server may have kept it open.
-    fn roll_back(&mut self, out: &mut Vec<u8>) -> Step {
-        command::query(out, ROLLBACK.as_bytes());
-        self.state = NativeState::RollingBack;
-        self.uncounted(Reply::Counts)
-    }
-
-    /// Begins the event again, or gives it up.
+    /// The events rely on this row. Its values are gone by now: the statement is shown as the
+    /// workload has it.
     #[cold]
-    fn try_again(&mut self) -> Step {
-        self.state = NativeState::Ready;
-        self.tries.again(&self.way, &self.event)
-    }
-
-    /// The link is gone, and so are its prepared statements.
-    fn forget(&mut self, link: LinkNumber) -> Step {
-        self.link = link;
-        let own = self.own_queries();
-        let queries = self.queries.get_mut(own).into_iter().flatten();
-        queries.for_each(|query| query.statement.forget());
-        if let Some(state) = self.links.get_mut(usize::from(link)) {
-            state.is_set_up = false;
+    pub fn missing(&self, what: &str) -> Box<Failure> {
+        let mut failure = self.failure(format!(
+            "the tables do not match the workload: there is no {what}"
+        ));
+        failure.hint = Some("reload the tables".to_owned());
+        if let LastRequest::Query(query) = self.last {
+            failure.statement = Some(self.requests.text(query, None));
         }
-        self.connect_or_ready()
+        Box::new(failure)
     }
 
-    /// A request that is not part of the load.
-    fn uncounted(&self, reply: Reply) -> Step {
-        Step::Send(Request {
-            link: self.link,
-            class: Class::Uncounted,
-            reply,
-            ends: None,
-        })
+    #[cold]
+    fn failure(&self, message: String) -> Failure {
+        Failure {
+            statement: Some(self.statement()),
+            ..Failure::plain(message)
+        }
+    }
+
+    /// The query asked last, and its values.
+    #[cfg(test)]
+    pub fn asked(&mut self) -> (usize, Parameters) {
+        let query = match self.last {
+            LastRequest::Query(query) => query,
+            _ => 0,
+        };
+        (query, std::mem::take(&mut self.values))
     }
 }
 
-const ROLLBACK: &str = "ROLLBACK";
-
-impl<K: Kind> Session for NativeSession<K> {
-    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
-        match call {
-            Call::Event { cycle, .. } => self.begin(cycle, out),
-            Call::Answer(answer) => self.answered(answer, out),
-            Call::Start => self.connect_or_ready(),
-            Call::Connected { link, capabilities } => self.connected(link, capabilities, out),
-            Call::Lost(link) => self.forget(link),
-            // A native session judges no errors, so nothing breaks but by loss.
-            Call::Broken(_) => self.forget(self.link),
-            Call::Woken => Step::Ready,
-            Call::Finish => Step::Stop,
-        }
-    }
-
+impl<K: Kind> SessionState for NativeState<K> {
     fn statement(&self) -> String {
-        match (self.state, self.queries.get(self.last)) {
-            (NativeState::Beginning(place), _) => {
-                self.way.init.get(place).cloned().unwrap_or_default()
-            }
-            (NativeState::RollingBack, _) => ROLLBACK.to_owned(),
-            (NativeState::Preparing(_), Some(query)) => {
-                format!("PREPARE {}", query.statement.sql())
-            }
-            (_, Some(query)) => query.statement.text(&self.parameters),
-            (_, None) => String::new(),
+        match self.last {
+            LastRequest::SetUp(number) => self.requests.set_up_text(self.link, number),
+            LastRequest::Query(query) => self.requests.text(query, Some(&self.values)),
+            LastRequest::Rollback => ROLLBACK.to_owned(),
         }
     }
 
     fn put_local_file(&mut self, out: &mut Vec<u8>) {
-        let query = self.queries.get(self.last);
-        if let Some(Carries::File { columns }) = query.map(|query| query.carries) {
-            self.parameters.put_lines(usize::from(columns), out);
+        if let LastRequest::Query(query) = self.last
+            && let Some(columns) = self.requests.file_columns(query)
+        {
+            self.values.put_lines(usize::from(columns), out);
         }
     }
 

@@ -3,30 +3,65 @@
 use super::*;
 use crate::over_tables::OverTables;
 use crate::point_select;
+use crate::statement::Parameters;
 use crate::statement::Statement;
 use contend_client::request::{Class, Ending, Reply, Request};
-use contend_engine::workload::{Call, Step, Verdict};
-use contend_wire::{Prepared, ServerError};
-
-type PointSelect = OverTables<point_select::Keys>;
+use contend_engine::workload::Verdict;
+use contend_engine::workload::{Answer, Call};
+use contend_wire::{Capabilities, Prepared, ServerError};
 
 /// Point selects over one table with this number of rows.
-pub fn point_selects(rows: u64) -> PointSelect {
+pub fn point_selects(rows: u64) -> OverTables<point_select::Keys> {
     let keys = serde_json::json!({ "rows": rows });
     let keys: point_select::Keys = serde_json::from_value(keys).unwrap();
     OverTables::new(keys.over(), keys.clone())
 }
 
+impl<K: Kind> Native<K> {
+    /// Goes through an event that does not read its answers, as the only session of a run would.
+    /// Calls `take` with the place of each query, and with its values.
+    pub fn walk(&self, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
+        let seat = SeatPlace {
+            index: 0,
+            count: 1,
+            worker: 0,
+            seed,
+        };
+        // It is never sent.
+        let queries: Vec<_> = self.queries.iter().map(AskedRequest::as_text).collect();
+        let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
+        let requests = Requests::new(&queries, Arc::clone(&way));
+        let mut session = session::session(kind, requests, way, seat);
+        let answer = Answer::default();
+        let mut call = Call::Event {
+            cycle,
+            late_ns: 0,
+            counts: true,
+        };
+        let mut out = Vec::new();
+        while let Step::Send(request) = session.next(call, &mut out) {
+            out.clear();
+            let (query, values) = session.state_mut().asked();
+            take(query, values);
+            if request.ends.is_some() {
+                return;
+            }
+            call = Call::Answer(&answer);
+        }
+    }
+}
+
 /// The texts that the first `cycles` events of a kind ask, step by step.
-pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
+pub fn asked(kind: impl Kind, seed: u64, cycles: u64) -> Vec<String> {
     let statements: Vec<Statement> = kind
         .queries()
         .into_iter()
         .map(|query| Statement::new(query.pieces))
         .collect();
+    let native = Native::new(kind, Way::default());
     let mut texts = Vec::new();
     for cycle in 0..cycles {
-        walk(kind, seed, cycle, |query, values| {
+        native.walk(seed, cycle, |query, values| {
             let statement = &statements[query];
             assert_eq!(statement.marks(), values.count());
             texts.push(statement.text(&values));
@@ -35,39 +70,23 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
     texts
 }
 
-/// Goes through an event that does not read its answers, as the only session of a run would. Calls
-/// `take` with the place of each query, and with its values.
-pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
-    let mut own = K::Own::of(SeatPlace {
-        index: 0,
-        count: 1,
-        worker: 0,
-        seed,
-    });
-    let mut event = OpenEvent::new(seed, cycle);
-    let mut heard = WhyAsked::Begin;
-    loop {
-        let mut values = Parameters::default();
-        let on = GoingOn {
-            heard,
-            event: &mut event,
-            own: &mut own,
-            values: &mut values,
-        };
-        match kind.next(on) {
-            NextStep::Ask(ask) => {
-                take(ask.query, values);
-                if ask.ends.is_some() {
-                    return;
-                }
-            }
-            NextStep::End(_) | NextStep::Broken(_) => return,
-        }
-        heard = WhyAsked::Unheard;
+/// The first question of an event as text; none if it has no question.
+pub fn first(kind: Arc<impl Kind>, seat: SeatPlace, cycle: u64) -> Option<String> {
+    let way = Arc::new(Way::default());
+    let queries: Vec<_> = kind
+        .queries()
+        .into_iter()
+        .map(|query| AskedRequest::new(query, None))
+        .collect();
+    let requests = Requests::new(&queries, Arc::clone(&way));
+    let mut session = session::session(kind, requests, way, seat);
+    match session.next(begin(cycle), &mut Vec::new()) {
+        Step::Send(_) => Some(session.statement()),
+        _ => None,
     }
 }
 
-fn session(protocol: Protocol) -> NativeSession<PointSelect> {
+fn session(protocol: Protocol) -> impl Session {
     let kind = point_selects(100);
     let init = Arc::from(["SET @a = 1".to_owned()]);
     let retries = Retries {
@@ -83,7 +102,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
     Native::new(kind, way).session_of(SEAT)
 }
 
-const SEAT: SeatPlace = SeatPlace {
+pub const SEAT: SeatPlace = SeatPlace {
     index: 0,
     count: 1,
     worker: 0,
@@ -95,6 +114,13 @@ fn begin(cycle: u64) -> Call<'static> {
         cycle,
         late_ns: 0,
         counts: true,
+    }
+}
+
+fn connected(link: u16) -> Call<'static> {
+    Call::Connected {
+        link,
+        capabilities: Capabilities::NONE,
     }
 }
 
@@ -115,7 +141,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
     ));
     for _ in 0..2 {
         out.clear();
-        let step = session.set_up(0, &mut out);
+        let step = session.next(connected(0), &mut out);
         assert_eq!(request(step).reply, Reply::Counts);
         assert_eq!(session.statement(), "SET @a = 1");
         let step = session.next(Call::Answer(&Answer::default()), &mut out);
@@ -251,49 +277,21 @@ impl Kind for Curious {
         ended_ns + event.cycle
     }
 
-    fn next(
-        &self,
-        GoingOn {
-            heard,
-            event,
-            own,
-            values,
-        }: GoingOn<'_, Counted>,
-    ) -> NextStep {
-        match heard {
-            WhyAsked::Begin => {
-                own.0 += 1;
-                values.int(own.0);
-                NextStep::Ask(ToAsk {
-                    query: 0,
-                    wants_rows: true,
-                    ends: None,
-                })
-            }
-            WhyAsked::Said(said) => {
-                said.first_row(|value| event.key = value.as_int().unwrap_or(0) as u64);
-                match event.key {
-                    7 => NextStep::End(EventEnd::Done),
-                    _ => {
-                        let heard = WhyAsked::Unheard;
-                        self.next(GoingOn {
-                            heard,
-                            event,
-                            own,
-                            values,
-                        })
-                    }
-                }
-            }
-            WhyAsked::Unheard => {
-                event.kind = 1;
-                NextStep::Ask(ToAsk {
-                    query: 1,
-                    wants_rows: false,
-                    ends: Some(EventEnd::RolledBack),
-                })
-            }
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let number = ask.with(|_, own| {
+            own.0 += 1;
+            own.0
+        });
+        let put = |_: &mut OpenEvent, values: &mut Parameters| {
+            values.int(number);
+            0
+        };
+        let take = |said: Said<'_>| Ok(said.value_at(0, |value| value.as_int()));
+        if ask.ask(put).rows(take).await?.flatten() == Some(7) {
+            return Ok(Last::End(EventEnd::Done));
         }
+        ask.with(|event, _| event.kind = 1);
+        ask.ask(|_, _| 1).last(EventEnd::RolledBack)
     }
 }
 
@@ -324,7 +322,7 @@ fn an_event_may_listen_and_roll_back() {
     let mut session = Native::new(Curious, way).session_of(SEAT);
     let mut out = Vec::new();
     assert_eq!(session.due_ns(4, 100), 104);
-    let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
+    let mut answered = |session: &mut dyn Session, cycle, digit| {
         let asked = request(session.next(begin(cycle), &mut out));
         assert_eq!((asked.reply, asked.ends), (Reply::Whole, None));
         assert_eq!(session.statement(), format!("SELECT {}", cycle + 1));
@@ -356,12 +354,8 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     };
     let mut session = Native::new(kind, way).session_of(SEAT);
     let mut out = Vec::new();
-    let set_up = |session: &mut NativeSession<PointSelect>, link: u16| {
-        let call = Call::Connected {
-            link,
-            capabilities: Capabilities::NONE,
-        };
-        let prepare = request(session.next(call, &mut Vec::new()));
+    let set_up = |session: &mut dyn Session, link: u16| {
+        let prepare = request(session.next(connected(link), &mut Vec::new()));
         assert_eq!((prepare.link, prepare.reply), (link, Reply::Prepared));
         let answer = Answer {
             prepared: Some(Prepared {

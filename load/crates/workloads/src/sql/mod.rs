@@ -5,9 +5,10 @@ mod placeholder;
 
 pub use parse::SqlError;
 
-use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way};
-use super::statement::can_be_prepared;
-use super::told::{self, Told, native};
+use super::native::{Asker, Carries, Ended, EventEnd, Kind, Last, OpenEvent, QueryText, Way};
+use super::statement::{Parameters, can_be_prepared};
+use super::told::{Told, native};
+use crate::told;
 use contend_engine::workload::{EventKind, Workload};
 use contend_sql::begins_with;
 use parse::{EventText, StatementText};
@@ -154,36 +155,56 @@ impl Kind for Sql {
     }
 
     fn leaves_transaction(&self, event: &OpenEvent) -> bool {
-        self.events.get(event.place).is_some_and(|event| {
-            let words = ["BEGIN", "START", "SET", "XA"];
-            let mut statements = event.statements.iter();
-            statements.any(|one| begins_with(beginning(one).as_bytes(), &words))
-        })
+        self.events
+            .get(usize::from(event.kind))
+            .is_some_and(|event| {
+                let words = ["BEGIN", "START", "SET", "XA"];
+                let mut statements = event.statements.iter();
+                statements.any(|one| begins_with(beginning(one).as_bytes(), &words))
+            })
     }
 
-    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
-        let step = event.step as usize;
-        event.step += 1;
-        if step == 0 && self.events.len() > 1 {
-            let sum = self.ends.last().copied().unwrap_or(1);
-            event.place = self.chosen(event.stream.below(sum));
-            // There are fewer than 256 statements.
-            event.kind = event.place as u8;
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let place = match self.events.len() {
+            1 => 0,
+            _ => ask.with(|event, ()| {
+                let sum = self.ends.last().copied().unwrap_or(1);
+                let place = self.chosen(event.stream.below(sum));
+                // There are fewer than 256 statements.
+                event.kind = place as u8;
+                place
+            }),
+        };
+        let (Some(text), Some(first)) = (self.events.get(place), self.firsts.get(place)) else {
+            return Ok(Last::End(EventEnd::Done));
+        };
+        let Some((last, statements)) = text.statements.split_last() else {
+            return Ok(Last::End(EventEnd::Done));
+        };
+        for (step, statement) in statements.iter().enumerate() {
+            ask.ask(|event, values| {
+                text.put(statement, event, values);
+                first + step
+            })
+            .done()
+            .await?;
         }
-        let text = self.events.get(event.place);
-        if let Some(text) = text
-            && let Some(statement) = text.statements.get(step)
-        {
-            for place in &statement.placeholders {
-                if let Some(source) = text.sources.get(*place) {
-                    // A separate stream for each name: used again, it gives the same value.
-                    source.put(event.cycle, event.stream_of(*place as u64), values);
-                }
+        ask.ask(|event, values| {
+            text.put(last, event, values);
+            first + statements.len()
+        })
+        .last(EventEnd::Done)
+    }
+}
+
+impl EventText {
+    /// A separate stream for each name: used again, it gives the same value.
+    fn put(&self, statement: &StatementText, event: &OpenEvent, values: &mut Parameters) {
+        for place in &statement.placeholders {
+            if let Some(source) = self.sources.get(*place) {
+                source.put(event.cycle, event.stream_of(*place as u64), values);
             }
         }
-        let query = self.firsts.get(event.place).map_or(0, |first| first + step);
-        let is_last = text.is_none_or(|text| step + 1 >= text.statements.len());
-        NextStep::in_turn(query, is_last)
     }
 }
 
@@ -220,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_value_through_an_event() {
-        let texts = asked(&Sql::new(SCRIPT).unwrap(), 5, 200);
+        let texts = asked(Sql::new(SCRIPT).unwrap(), 5, 200);
         let mut moves = 0;
         for event in texts.split(|text| text == "BEGIN").skip(1) {
             let by = |text: &str| {
@@ -240,7 +261,7 @@ mod tests {
 
     #[test]
     fn events_come_by_their_weight() {
-        let texts = asked(&Sql::new(SCRIPT).unwrap(), 1, 4000);
+        let texts = asked(Sql::new(SCRIPT).unwrap(), 1, 4000);
         let reads = texts
             .iter()
             .filter(|text| text.starts_with("SELECT"))
@@ -259,16 +280,16 @@ mod tests {
     #[test]
     fn a_share_is_of_all_events_and_the_rest_goes_by_weight() {
         // read has weight 3, other 1: they share the 60 percent that move leaves.
-        let texts = asked(&with(&[("move", 40)]).unwrap(), 1, 8000);
+        let texts = asked(with(&[("move", 40)]).unwrap(), 1, 8000);
         let count = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
         let moves = count("BEGIN");
         let events = moves + count("SELECT c") + count("SELECT 2");
         let percent = |count: usize| count * 100 / events;
         assert!((37..43).contains(&percent(moves)), "{moves} of {events}");
         assert!((42..48).contains(&percent(count("SELECT c"))));
-        let none = asked(&with(&[("move", 0)]).unwrap(), 1, 2000);
+        let none = asked(with(&[("move", 0)]).unwrap(), 1, 2000);
         assert!(!none.iter().any(|text| text == "BEGIN"));
-        let all = asked(&with(&[("other", 100)]).unwrap(), 1, 200);
+        let all = asked(with(&[("other", 100)]).unwrap(), 1, 200);
         assert!(all.iter().all(|text| text == "SELECT 2"));
     }
 
@@ -304,9 +325,9 @@ mod tests {
     fn only_events_with_a_transaction_are_taken_back() {
         let sql = Sql::new(SCRIPT).unwrap();
         let mut event = OpenEvent::new(1, 0);
-        event.place = 0;
+        event.kind = 0;
         assert!(!sql.leaves_transaction(&event));
-        event.place = 1;
+        event.kind = 1;
         assert!(sql.leaves_transaction(&event));
     }
 }

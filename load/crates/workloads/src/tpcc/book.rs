@@ -5,13 +5,47 @@ use super::keys::Ask;
 use crate::native::QueryText;
 use contend_engine::workload::EventKind;
 
-/// Steps of the transaction that has the most.
-const STEPS_MAX: usize = 20;
 const KINDS_MAX: usize = 6;
+
+/// What a transaction asks, or changes. Each transaction has some of these steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Begin,
+    Customer,
+    ByName,
+    Data,
+    Pay,
+    PayBad,
+    Warehouse,
+    WarehouseName,
+    District,
+    DistrictName,
+    NextOrder,
+    Oldest,
+    Take,
+    Order,
+    NewOrder,
+    Carrier,
+    Item,
+    Items,
+    Stock,
+    Stocks,
+    UpdateStock,
+    Count,
+    Line,
+    Lines,
+    Sum,
+    History,
+    Commit,
+    Rollback,
+    Call,
+}
+
+const STEPS: usize = Step::Call as usize + 1;
 
 /// The texts of a transaction's step, in one class: one text, or one for each number of lines.
 pub struct Wording {
-    pub step: usize,
+    pub step: Step,
     pub name: &'static str,
     pub texts: Vec<String>,
     /// It has no values and cannot be prepared everywhere.
@@ -19,7 +53,7 @@ pub struct Wording {
 }
 
 impl Wording {
-    pub fn new(step: usize, name: &'static str) -> Self {
+    pub fn new(step: Step, name: &'static str) -> Self {
         Self {
             step,
             name,
@@ -52,7 +86,7 @@ pub struct Book {
     pub kinds: Vec<EventKind>,
     pub queries: Vec<QueryText>,
     /// The first query of each kind and step.
-    places: [[usize; STEPS_MAX]; KINDS_MAX],
+    places: [[usize; STEPS]; KINDS_MAX],
 }
 
 impl Book {
@@ -62,7 +96,7 @@ impl Book {
             ask,
             kinds: Vec::new(),
             queries: Vec::new(),
-            places: [[0; STEPS_MAX]; KINDS_MAX],
+            places: [[0; STEPS]; KINDS_MAX],
         };
         for (kind, wordings) in kinds {
             book.add(kind, wordings);
@@ -75,7 +109,7 @@ impl Book {
         let mut classes = Vec::new();
         for wording in wordings {
             let places = self.places.get_mut(self.kinds.len());
-            if let Some(place) = places.and_then(|steps| steps.get_mut(wording.step)) {
+            if let Some(place) = places.and_then(|steps| steps.get_mut(wording.step as usize)) {
                 *place = self.queries.len();
             }
             for text in &wording.texts {
@@ -92,9 +126,9 @@ impl Book {
     }
 
     /// The query of a step; `variant` is its place among the texts of the step.
-    pub fn place(&self, card: Card, step: usize, variant: usize) -> usize {
+    pub fn place(&self, card: Card, step: Step, variant: usize) -> usize {
         let steps = self.places.get(card.place());
-        let first = steps.and_then(|steps| steps.get(step)).copied();
+        let first = steps.and_then(|steps| steps.get(step as usize)).copied();
         first.unwrap_or_default() + variant
     }
 }

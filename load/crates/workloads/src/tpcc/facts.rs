@@ -1,6 +1,9 @@
 //! Known facts of the data, and draws from them: a different warehouse, a customer.
 
-use crate::native::Said;
+use super::book::Step;
+use super::steps::Steps;
+use crate::native::{Interrupted, Said};
+use crate::statement::Parameters;
 use contend_random::Stream;
 use contend_random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
 
@@ -64,6 +67,28 @@ impl Who {
         stream.nurand(A_C_ID, facts.constants.c_id, 1, facts.customers)
     }
 
+    /// The number; 0 of a customer that is known by name.
+    pub fn id(self) -> u64 {
+        match self {
+            Self::Id(id) => id,
+            Self::Name(_) => 0,
+        }
+    }
+
+    /// Asks for the number of a customer that is known by name.
+    pub async fn look_up(
+        self,
+        district: [u64; 2],
+        steps: &mut Steps<'_>,
+    ) -> Result<u64, Interrupted> {
+        let put = |values: &mut Parameters| {
+            values.ints(district);
+            values.written(|out| self.put_name(out));
+        };
+        let take = |said: Said<'_>| middle(said).ok_or("customer of a last name");
+        steps.ask(Step::ByName, put).rows(take).await
+    }
+
     /// The last name; nothing of a customer that is known by number.
     pub fn put_name(self, out: &mut Vec<u8>) {
         if let Self::Name(number) = self {
@@ -74,11 +99,9 @@ impl Who {
     }
 }
 
-pub const NONE_OF_NAME: &str = "customer of a last name";
-
 /// Clause 2.5.2.2: of the customers of that name, in the order of their first names, the one in
 /// the middle, rounded up. None if there is none.
-pub fn middle(said: Said<'_>) -> Option<u64> {
+fn middle(said: Said<'_>) -> Option<u64> {
     let (mut rows, mut customer) = (said.rows(), None);
     for _ in 0..said.summary().rows.div_ceil(2) {
         customer = None;

@@ -14,6 +14,7 @@ mod new_order;
 mod order_status;
 mod payment;
 mod procedures;
+mod steps;
 mod stock_level;
 mod terminal;
 #[cfg(test)]
@@ -22,7 +23,7 @@ mod work;
 
 pub use keys::Keys;
 
-use super::native::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
+use super::native::{Asker, Ended, EventEnd, Kind, Last, OpenEvent, QueryText};
 use book::Book;
 use contend_engine::workload::{EventKind, LookedAtServer};
 use contend_figures::outcome::Failure;
@@ -30,9 +31,13 @@ use contend_random::nurand::Constants;
 use deck::Card;
 use facts::{CUSTOMERS, Facts, ITEMS};
 use keys::{Delivery as When, Mix};
+use new_order::NewOrder;
+use order_status::OrderStatus;
+use payment::Payment;
 use std::sync::OnceLock;
+use steps::Steps;
+use stock_level::StockLevel;
 use terminal::Terminal;
-use work::Work;
 
 /// Keeps think times apart from what an event asks.
 const THINK_PART: u64 = 1 << 41;
@@ -75,39 +80,6 @@ impl Tpcc {
                 .draw(&mut event.stream.part(THINK_PART + 1)),
         })
     }
-
-    /// Draws the input of the terminal's user.
-    fn begin(&self, facts: &Facts, event: &mut OpenEvent, terminal: &mut Terminal) -> Work {
-        let card = self.card(event, terminal);
-        let home = terminal.home(facts);
-        event.kind = card.place() as u8;
-        event.key = home.0;
-        let stream = &mut event.stream;
-        match card {
-            Card::NewOrder => {
-                Work::NewOrder(new_order::NewOrder::draw(&self.keys, facts, home.0, stream))
-            }
-            Card::Payment => {
-                Work::Payment(payment::Payment::draw(&self.keys, facts, home.0, stream))
-            }
-            Card::OrderStatus => {
-                Work::OrderStatus(order_status::OrderStatus::draw(facts, home.0, stream))
-            }
-            Card::StockLevel => Work::StockLevel(stock_level::StockLevel::draw(home, stream)),
-            Card::Delivery => {
-                terminal.carrier = delivery::draw_carrier(stream);
-                match self.keys.deliveries {
-                    When::AtOnce => {
-                        Work::Delivery(delivery::Delivery::new(card, home.0, terminal.carrier))
-                    }
-                    When::Deferred => Work::Queued,
-                }
-            }
-            Card::DeferredDelivery => {
-                Work::Delivery(delivery::Delivery::new(card, home.0, terminal.carrier))
-            }
-        }
-    }
 }
 
 impl Kind for Tpcc {
@@ -127,15 +99,6 @@ impl Kind for Tpcc {
 
     fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         true
-    }
-
-    fn other_keys(&self, _event: &OpenEvent, terminal: &Terminal, tell: &mut dyn FnMut(u64)) {
-        match &terminal.work {
-            Work::NewOrder(work) => work.suppliers().for_each(tell),
-            Work::Payment(work) => tell(work.customer_warehouse()),
-            // All of these stay at home.
-            Work::OrderStatus(_) | Work::Delivery(_) | Work::StockLevel(_) | Work::Queued => {}
-        }
     }
 
     fn look(&self, server: &mut dyn LookedAtServer) -> Result<(), Failure> {
@@ -167,21 +130,57 @@ impl Kind for Tpcc {
         )
     }
 
-    fn next(&self, on: GoingOn<'_, Terminal>) -> NextStep {
-        let (heard, event, terminal, values) = (on.heard, on.event, on.own, on.values);
-        if matches!(heard, WhyAsked::Begin) {
-            let Some(facts) = self.facts.get() else {
-                return NextStep::Broken("table contend_tpcc");
-            };
-            terminal.work = self.begin(facts, event, terminal);
-        }
-        match &mut terminal.work {
-            Work::NewOrder(work) => work.next(heard, &self.book, values),
-            Work::Payment(work) => work.next(heard, &self.book, values),
-            Work::OrderStatus(work) => work.next(heard, &self.book, values),
-            Work::Delivery(work) => work.next(heard, &self.book, values),
-            Work::StockLevel(work) => work.next(heard, &self.book, values),
-            Work::Queued => NextStep::End(EventEnd::Done),
+    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+        let Some(facts) = self.facts.get() else {
+            return Err(ask.missing("table contend_tpcc").await);
+        };
+        let (card, home) = ask.with(|event, terminal| {
+            let card = self.card(event, terminal);
+            let home = terminal.home(facts);
+            event.kind = card.place() as u8;
+            event.key = home.0;
+            (card, home)
+        });
+        let book = &self.book;
+        let steps = &mut Steps { ask, book, card };
+        // A transaction has other keys than its home's if it reaches out to other warehouses.
+        match card {
+            Card::NewOrder => {
+                let mut order =
+                    steps.draw(|stream| NewOrder::draw(&self.keys, facts, home.0, stream));
+                steps
+                    .ask
+                    .also_needs(|tell| order.suppliers().for_each(tell));
+                order.run(steps).await
+            }
+            Card::Payment => {
+                let mut payment =
+                    steps.draw(|stream| Payment::draw(&self.keys, facts, home.0, stream));
+                steps
+                    .ask
+                    .also_needs(|tell| tell(payment.customer_warehouse()));
+                payment.run(steps).await
+            }
+            Card::OrderStatus => {
+                let status = steps.draw(|stream| OrderStatus::draw(facts, home.0, stream));
+                status.run(steps).await
+            }
+            Card::StockLevel => {
+                let level = steps.draw(|stream| StockLevel::draw(home, stream));
+                level.run(steps).await
+            }
+            Card::Delivery => {
+                let carrier = steps.draw(delivery::draw_carrier);
+                steps.ask.with(|_, terminal| terminal.carrier = carrier);
+                match self.keys.deliveries {
+                    When::AtOnce => delivery::run(home.0, carrier, steps).await,
+                    When::Deferred => Ok(Last::End(EventEnd::Done)),
+                }
+            }
+            Card::DeferredDelivery => {
+                let carrier = steps.ask.with(|_, terminal| terminal.carrier);
+                delivery::run(home.0, carrier, steps).await
+            }
         }
     }
 }

@@ -1,8 +1,7 @@
-//! A terminal: its home, its deck, the transaction in progress, and how long its user takes.
+//! A terminal: its home, its deck, and how long its user takes.
 
 use super::deck::{Card, Deck};
 use super::facts::{DISTRICTS, Facts};
-use super::work::Work;
 use crate::native::Own;
 use contend_engine::workload::SeatPlace;
 use contend_random::Stream;
@@ -18,7 +17,6 @@ pub struct Terminal {
     thinks_since_ns: Option<u64>,
     /// The carrier of a delivery that is queued.
     pub carrier: u64,
-    pub work: Work,
 }
 
 impl Own for Terminal {
@@ -31,7 +29,6 @@ impl Own for Terminal {
             before: Card::NewOrder,
             thinks_since_ns: None,
             carrier: 1,
-            work: Work::Queued,
         }
     }
 }

@@ -1,17 +1,8 @@
-//! The transactions together: their statements, and the one in progress.
+//! The statements of all transactions together.
 
 use super::book::Book;
-use super::delivery::Delivery;
 use super::keys::{Ask, Delivery as When};
-use super::new_order::NewOrder;
-use super::order_status::OrderStatus;
-use super::payment::Payment;
-use super::stock_level::StockLevel;
-use crate::tpcc::delivery;
-use crate::tpcc::new_order;
-use crate::tpcc::order_status;
-use crate::tpcc::payment;
-use crate::tpcc::stock_level;
+use super::{delivery, new_order, order_status, payment, stock_level};
 
 /// The statements of all transactions, asked in this way.
 pub fn book(ask: Ask, when: When) -> Book {
@@ -29,22 +20,6 @@ pub fn book(ask: Ask, when: When) -> Book {
     ];
     let deferred = deferred.map(|wordings| ("deferred_delivery", wordings));
     Book::new(ask, kinds.into_iter().chain(deferred))
-}
-
-/// The transaction in progress: the input of its user, and its progress.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a terminal has one, and begins the next without an allocation"
-)]
-pub enum Work {
-    NewOrder(NewOrder),
-    Payment(Payment),
-    OrderStatus(OrderStatus),
-    Delivery(Delivery),
-    StockLevel(StockLevel),
-    /// A delivery was queued: nothing is asked.
-    Queued,
 }
 
 #[cfg(test)]

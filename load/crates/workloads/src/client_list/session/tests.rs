@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::client_list::ClientList;
-use contend_engine::workload::Workload as _;
+use contend_engine::workload::{Answer, Workload as _};
 use contend_figures::IgnoredErrors;
 use contend_wire::{Capabilities, Summary};
 

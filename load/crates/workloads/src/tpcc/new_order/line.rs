@@ -1,5 +1,6 @@
 //! A line of an order, and its row of stock.
 
+use crate::native::Said;
 use contend_wire::Value;
 
 /// `ol_dist_info`.
@@ -48,6 +49,16 @@ pub struct Stock {
 }
 
 impl Stock {
+    /// The values of the only row of an answer.
+    pub fn read(said: Said<'_>) -> Result<Self, &'static str> {
+        let (mut stock, mut place) = (Self::default(), 0);
+        let is_there = said.first_row(|value| {
+            stock.take(place, value);
+            place += 1;
+        });
+        is_there.then_some(stock).ok_or("row of stock")
+    }
+
     pub fn take(&mut self, place: usize, value: Value<'_>) {
         match (place, value) {
             (0, quantity) => self.quantity = quantity.as_int().unwrap_or(0),

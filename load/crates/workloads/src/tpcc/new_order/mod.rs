@@ -7,16 +7,15 @@
 mod line;
 mod wordings;
 
-use super::book::Book;
-use super::deck::Card;
+use super::book::Step;
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
-use crate::native::{EventEnd, NextStep, Said, WhyAsked};
+use super::steps::{Steps, has_row, kept_id, number};
+use crate::native::{Ended, EventEnd, Interrupted, Last, Said};
 use crate::statement::{Parameters, cents_of};
 use contend_random::Stream;
 use contend_random::nurand::A_OL_I_ID;
 use line::{Line, Stock};
-use wordings::NewOrderStep;
 pub use wordings::wordings;
 
 pub const LINES_MIN: usize = 5;
@@ -25,7 +24,6 @@ const QUANTITY_MAX: u64 = 10;
 
 #[derive(Debug)]
 pub struct NewOrder {
-    step: NewOrderStep,
     warehouse: u64,
     district: u64,
     customer: u64,
@@ -34,8 +32,6 @@ pub struct NewOrder {
     /// The item of the last line is not there.
     rolls_back: bool,
     order: u64,
-    /// The line in progress.
-    line: usize,
 }
 
 impl NewOrder {
@@ -62,7 +58,6 @@ impl NewOrder {
             last.item = facts.items + 1;
         }
         Self {
-            step: NewOrderStep::Begin,
             warehouse,
             district,
             customer,
@@ -70,46 +65,129 @@ impl NewOrder {
             count,
             rolls_back,
             order: 0,
-            line: 0,
         }
     }
 
-    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
-        match heard {
-            WhyAsked::Said(said) => {
-                if let Err(missing) = self.hear(said, book.ask) {
-                    return NextStep::Broken(missing);
-                }
-                if self.step == NewOrderStep::Call {
-                    return NextStep::End(self.end());
-                }
-                self.step = self.after(book.ask);
-            }
-            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
-                self.step = NewOrderStep::Call
-            }
-            WhyAsked::Begin | WhyAsked::Unheard => {}
+    pub async fn run(&mut self, steps: &mut Steps<'_>) -> Ended {
+        if steps.way() == Ask::Procedure {
+            return self.call(steps).await;
         }
-        self.put(values, book.ask);
-        let place = book.place(Card::NewOrder, self.step as usize, self.variant());
-        match self.step {
-            NewOrderStep::Commit | NewOrderStep::Rollback => NextStep::last(place, self.end()),
-            NewOrderStep::Customer
-            | NewOrderStep::District
-            | NewOrderStep::Item
-            | NewOrderStep::Items
-            | NewOrderStep::Stock
-            | NewOrderStep::Stocks
-            | NewOrderStep::Call => NextStep::read(place),
-            _ => NextStep::in_turn(place, false),
+        steps.begin().await?;
+        let (home, customer) = ([self.warehouse, self.district], self.customer);
+        let put = |values: &mut Parameters| {
+            values.ints(home);
+            values.int(customer);
+        };
+        let is_there = has_row("a customer, or its warehouse or district");
+        steps.ask(Step::Customer, put).rows(is_there).await?;
+        self.order = self.number_order(steps).await?;
+        let key = [self.order, self.district, self.warehouse];
+        let order = [self.customer, self.count as u64, self.all_local()];
+        let put = |values: &mut Parameters| {
+            values.ints(key);
+            values.ints(order);
+        };
+        steps.ask(Step::Order, put).done().await?;
+        steps
+            .ask(Step::NewOrder, |values| values.ints(key))
+            .done()
+            .await?;
+        match steps.way() {
+            Ask::In => self.ask_in(steps).await?,
+            Ask::MultiRow => self.ask_multi_row(steps).await?,
+            Ask::NoRead => self.ask_no_read(steps).await?,
+            Ask::Each | Ask::Procedure => self.ask_each(steps).await?,
         }
-    }
-
-    fn end(&self) -> EventEnd {
         match self.rolls_back {
+            true => steps.roll_back(),
+            false => steps.commit(),
+        }
+    }
+
+    async fn call(&self, steps: &mut Steps<'_>) -> Ended {
+        let take = |said: Said<'_>| match (number(said), self.rolls_back) {
+            (Some(0), false) => Err("item, row of stock, customer or district"),
+            _ => Ok(()),
+        };
+        steps
+            .ask(Step::Call, |values| self.put_call(values))
+            .rows(take)
+            .await?;
+        Ok(Last::End(match self.rolls_back {
             true => EventEnd::RolledBack,
             false => EventEnd::Done,
+        }))
+    }
+
+    /// Takes the next number of the district.
+    async fn number_order(&self, steps: &mut Steps<'_>) -> Result<u64, Interrupted> {
+        let put = |values: &mut Parameters| values.ints([self.warehouse, self.district]);
+        let read = |said: Said<'_>| number(said).ok_or("district");
+        if steps.way() != Ask::NoRead {
+            let order = steps.ask(Step::District, put).rows(read).await?;
+            steps.ask(Step::NextOrder, put).done().await?;
+            return Ok(order);
         }
+        match steps.ask(Step::NextOrder, put).summary(kept_id).await? {
+            // Orders count from 1: the answer had none.
+            0 => steps.ask(Step::District, put).rows(read).await,
+            order => Ok(order),
+        }
+    }
+
+    async fn ask_each(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        for place in 0..self.there() {
+            let line = self.line(place);
+            let put = |values: &mut Parameters| values.int(line.item);
+            let price = |said: Said<'_>| said.value_at(0, cents_of).ok_or("item");
+            let price = steps.ask(Step::Item, put).rows(price).await?;
+            self.set_prices(line.item, price);
+            let key = [self.district, line.supplier, line.item];
+            let put = |values: &mut Parameters| values.ints(key);
+            let stock = steps.ask(Step::Stock, put).rows(Stock::read).await?;
+            self.set_stock(place, line.supplier, line.item, &stock);
+            self.update_stock(place, steps).await?;
+            self.insert_line(place, steps).await?;
+        }
+        if self.rolls_back {
+            let item = self.line(self.there()).item;
+            let put = |values: &mut Parameters| values.int(item);
+            steps.ask(Step::Item, put).rows(|_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask_in(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        self.read_items(steps).await?;
+        self.read_stocks(steps).await?;
+        for place in 0..self.there() {
+            self.update_stock(place, steps).await?;
+            self.insert_line(place, steps).await?;
+        }
+        Ok(())
+    }
+
+    async fn ask_multi_row(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        self.read_items(steps).await?;
+        self.read_stocks(steps).await?;
+        for place in 0..self.there() {
+            self.update_stock(place, steps).await?;
+        }
+        self.insert_lines(steps).await
+    }
+
+    async fn ask_no_read(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        self.read_items(steps).await?;
+        for place in 0..self.there() {
+            let line = self.line(place);
+            let put = |values: &mut Parameters| {
+                values.ints([line.quantity; 3]);
+                self.put_update(&line, values);
+            };
+            steps.ask(Step::UpdateStock, put).done().await?;
+        }
+        self.read_stocks(steps).await?;
+        self.insert_lines(steps).await
     }
 
     /// Lines whose item is there.
@@ -126,122 +204,81 @@ impl NewOrder {
         self.lines.get(..self.there()).unwrap_or_default()
     }
 
-    fn line(&self) -> Line {
-        self.lines.get(self.line).copied().unwrap_or_default()
+    fn line(&self, place: usize) -> Line {
+        self.lines.get(place).copied().unwrap_or_default()
     }
 
-    /// Which text of the step: those of lists are by the number of lines.
-    fn variant(&self) -> usize {
-        match self.step {
-            NewOrderStep::Items => self.count - LINES_MIN,
-            NewOrderStep::Stocks => self.there().max(LINES_MIN) - LINES_MIN,
-            // One line less if the item of the last one is not there.
-            NewOrderStep::Lines => self.there() - (LINES_MIN - 1),
-            _ => 0,
-        }
+    async fn read_items(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        let items = self.lines.map(|line| line.item);
+        let items = items.into_iter().take(self.count);
+        let put = |values: &mut Parameters| items.for_each(|item| values.int(item));
+        // The text is by the number of lines.
+        let variant = self.count - LINES_MIN;
+        let take = |said: Said<'_>| self.take_items(said);
+        steps
+            .ask_variant(Step::Items, variant, put)
+            .rows(take)
+            .await
     }
 
-    fn after(&mut self, ask: Ask) -> NewOrderStep {
-        match self.step {
-            NewOrderStep::Begin => NewOrderStep::Customer,
-            NewOrderStep::Customer if ask == Ask::NoRead => NewOrderStep::NextOrder,
-            NewOrderStep::Customer => NewOrderStep::District,
-            NewOrderStep::District if ask == Ask::NoRead => NewOrderStep::Order,
-            NewOrderStep::District => NewOrderStep::NextOrder,
-            // Orders count from 1: the answer had none.
-            NewOrderStep::NextOrder if ask == Ask::NoRead && self.order == 0 => {
-                NewOrderStep::District
+    async fn read_stocks(&mut self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
+        let (district, there) = (self.district, self.there());
+        let keys = self.lines.map(|line| [line.supplier, line.item]);
+        let put = |values: &mut Parameters| {
+            values.int(district);
+            // A row may be named twice, which spares a statement for four rows.
+            let keys = keys.iter().take(there);
+            let again = keys.clone().rev().cycle();
+            let few = LINES_MIN.saturating_sub(there);
+            for key in keys.chain(again.take(few)) {
+                values.ints(*key);
             }
-            NewOrderStep::NextOrder => NewOrderStep::Order,
-            NewOrderStep::Order => NewOrderStep::NewOrder,
-            NewOrderStep::NewOrder if ask == Ask::Each => NewOrderStep::Item,
-            NewOrderStep::NewOrder => NewOrderStep::Items,
-            NewOrderStep::Item if self.line >= self.there() => NewOrderStep::Rollback,
-            NewOrderStep::Item => NewOrderStep::Stock,
-            NewOrderStep::Items if ask == Ask::NoRead => NewOrderStep::UpdateStock,
-            NewOrderStep::Items => NewOrderStep::Stocks,
-            NewOrderStep::Stocks if ask == Ask::NoRead => NewOrderStep::Lines,
-            NewOrderStep::Stock | NewOrderStep::Stocks => NewOrderStep::UpdateStock,
-            NewOrderStep::UpdateStock if matches!(ask, Ask::Each | Ask::In) => NewOrderStep::Line,
-            NewOrderStep::UpdateStock => {
-                self.line += 1;
-                match (self.line < self.there(), ask) {
-                    (true, _) => NewOrderStep::UpdateStock,
-                    (false, Ask::NoRead) => NewOrderStep::Stocks,
-                    (false, _) => NewOrderStep::Lines,
-                }
-            }
-            NewOrderStep::Line => {
-                self.line += 1;
-                match ask {
-                    Ask::Each if self.line < self.count => NewOrderStep::Item,
-                    Ask::In if self.line < self.there() => NewOrderStep::UpdateStock,
-                    _ => self.close(),
-                }
-            }
-            NewOrderStep::Lines
-            | NewOrderStep::Commit
-            | NewOrderStep::Rollback
-            | NewOrderStep::Call => self.close(),
-        }
+        };
+        let variant = there.max(LINES_MIN) - LINES_MIN;
+        let take = |said: Said<'_>| self.take_stocks(said);
+        steps
+            .ask_variant(Step::Stocks, variant, put)
+            .rows(take)
+            .await
     }
 
-    fn close(&self) -> NewOrderStep {
-        match self.rolls_back {
-            true => NewOrderStep::Rollback,
-            false => NewOrderStep::Commit,
-        }
+    #[inline(always)]
+    fn update_stock(
+        &mut self,
+        place: usize,
+        steps: &mut Steps<'_>,
+    ) -> impl Future<Output = Result<(), Interrupted>> {
+        let line = self.line(place);
+        self.carry_stock_on(&line, place);
+        let put = move |values: &mut Parameters| {
+            values.int(line.stock_after() as u64);
+            self.put_update(&line, values);
+        };
+        steps.ask(Step::UpdateStock, put).done()
     }
 
-    /// Takes the values of an answer; an error names the row that is missing.
-    fn hear(&mut self, said: Said<'_>, ask: Ask) -> Result<(), &'static str> {
-        match self.step {
-            NewOrderStep::Customer => has_row(said, "a customer, or its warehouse or district"),
-            NewOrderStep::District => {
-                let order = said.value_at(0, |value| value.as_int());
-                self.order = order.flatten().ok_or("district")? as u64;
-                Ok(())
-            }
-            NewOrderStep::NextOrder if ask == Ask::NoRead => {
-                self.order = said.summary().last_insert_id;
-                Ok(())
-            }
-            NewOrderStep::Item if self.line < self.there() => {
-                let price = said.value_at(0, cents_of).ok_or("item")?;
-                self.set_prices(self.line().item, price);
-                Ok(())
-            }
-            NewOrderStep::Items => self.hear_items(said),
-            NewOrderStep::Stock => {
-                let line = self.line();
-                let (mut stock, mut place) = (Stock::default(), 0);
-                let is_there = said.first_row(|value| {
-                    stock.take(place, value);
-                    place += 1;
-                });
-                if !is_there {
-                    return Err("row of stock");
-                }
-                self.set_stock(line.supplier, line.item, &stock, ask);
-                Ok(())
-            }
-            NewOrderStep::Stocks => self.hear_stocks(said, ask),
-            NewOrderStep::UpdateStock if ask != Ask::NoRead => {
-                self.carry_stock_on();
-                Ok(())
-            }
-            NewOrderStep::Call => {
-                let is_found = said.value_at(0, |value| value.as_int()).flatten();
-                match (is_found, self.rolls_back) {
-                    (Some(0), false) => Err("item, row of stock, customer or district"),
-                    _ => Ok(()),
-                }
-            }
-            _ => Ok(()),
-        }
+    #[inline(always)]
+    fn insert_line(
+        &self,
+        place: usize,
+        steps: &mut Steps<'_>,
+    ) -> impl Future<Output = Result<(), Interrupted>> {
+        let line = self.line(place);
+        let put = move |values: &mut Parameters| self.put_line(place, &line, values);
+        steps.ask(Step::Line, put).done()
     }
 
-    fn hear_items(&mut self, said: Said<'_>) -> Result<(), &'static str> {
+    fn insert_lines(&self, steps: &mut Steps<'_>) -> impl Future<Output = Result<(), Interrupted>> {
+        let put = |values: &mut Parameters| {
+            let lines = self.lines().iter().enumerate();
+            lines.for_each(|(place, line)| self.put_line(place, line, values));
+        };
+        // One line less if the item of the last one is not there.
+        let variant = self.there() - (LINES_MIN - 1);
+        steps.ask_variant(Step::Lines, variant, put).done()
+    }
+
+    fn take_items(&mut self, said: Said<'_>) -> Result<(), &'static str> {
         let mut rows = said.rows();
         loop {
             let (mut place, mut item, mut price) = (0, 0, 0);
@@ -264,7 +301,7 @@ impl NewOrder {
         }
     }
 
-    fn hear_stocks(&mut self, said: Said<'_>, ask: Ask) -> Result<(), &'static str> {
+    fn take_stocks(&mut self, said: Said<'_>) -> Result<(), &'static str> {
         let mut rows = said.rows();
         loop {
             let (mut place, mut warehouse, mut item) = (0, 0, 0);
@@ -280,7 +317,7 @@ impl NewOrder {
             if !row.unwrap_or(false) {
                 break;
             }
-            self.set_stock(warehouse, item, &stock, ask);
+            self.set_stock(0, warehouse, item, &stock);
         }
         match self.lines().iter().all(|line| line.stock.is_some()) {
             true => Ok(()),
@@ -293,9 +330,8 @@ impl NewOrder {
         lines.for_each(|line| line.price_cents = Some(cents));
     }
 
-    fn set_stock(&mut self, supplier: u64, item: u64, stock: &Stock, ask: Ask) {
-        // One row at a time is for the line in progress; all at once, for each line of the item.
-        let from = if ask == Ask::Each { self.line } else { 0 };
+    /// Sets the stock of the lines of a row, from a place on.
+    fn set_stock(&mut self, from: usize, supplier: u64, item: u64, stock: &Stock) {
         let lines = self.lines.iter_mut().skip(from);
         for line in lines.filter(|line| (line.supplier, line.item) == (supplier, item)) {
             line.set_stock(stock);
@@ -303,11 +339,10 @@ impl NewOrder {
     }
 
     /// The same item may be in two lines: the second finds the stock that the first has left.
-    fn carry_stock_on(&mut self) {
-        let line = self.line();
+    fn carry_stock_on(&mut self, line: &Line, place: usize) {
         let left = line.stock_after();
         let key = (line.supplier, line.item);
-        let later = self.lines.iter_mut().skip(self.line + 1);
+        let later = self.lines.iter_mut().skip(place + 1);
         for later in later.filter(|later| (later.supplier, later.item) == key) {
             if later.stock.is_some() {
                 later.stock = Some(left);
@@ -315,50 +350,9 @@ impl NewOrder {
         }
     }
 
-    fn put(&self, values: &mut Parameters, ask: Ask) {
-        let line = self.line();
-        match self.step {
-            NewOrderStep::Customer => values.ints([self.warehouse, self.district, self.customer]),
-            NewOrderStep::District | NewOrderStep::NextOrder => {
-                values.ints([self.warehouse, self.district])
-            }
-            NewOrderStep::Order => {
-                values.ints([self.order, self.district, self.warehouse]);
-                values.ints([self.customer, self.count as u64, self.all_local()]);
-            }
-            NewOrderStep::NewOrder => values.ints([self.order, self.district, self.warehouse]),
-            NewOrderStep::Item => values.int(line.item),
-            NewOrderStep::Items => {
-                let lines = self.lines.iter().take(self.count);
-                lines.for_each(|line| values.int(line.item));
-            }
-            NewOrderStep::Stock => values.ints([self.district, line.supplier, line.item]),
-            NewOrderStep::Stocks => {
-                values.int(self.district);
-                // A row may be named twice, which spares a statement for four rows.
-                let lines = self.lines();
-                let again = lines.iter().rev().cycle();
-                let few = LINES_MIN.saturating_sub(lines.len());
-                for line in lines.iter().chain(again.take(few)) {
-                    values.ints([line.supplier, line.item]);
-                }
-            }
-            NewOrderStep::UpdateStock => {
-                match ask {
-                    Ask::NoRead => (0..3).for_each(|_| values.int(line.quantity)),
-                    _ => values.int(line.stock_after() as u64),
-                }
-                let is_remote = u64::from(line.supplier != self.warehouse);
-                values.ints([line.quantity, is_remote, line.supplier, line.item]);
-            }
-            NewOrderStep::Line => self.put_line(self.line, &line, values),
-            NewOrderStep::Lines => {
-                let lines = self.lines().iter().enumerate();
-                lines.for_each(|(place, line)| self.put_line(place, line, values));
-            }
-            NewOrderStep::Call => self.put_call(values),
-            NewOrderStep::Begin | NewOrderStep::Commit | NewOrderStep::Rollback => {}
-        }
+    fn put_update(&self, line: &Line, values: &mut Parameters) {
+        let is_remote = u64::from(line.supplier != self.warehouse);
+        values.ints([line.quantity, is_remote, line.supplier, line.item]);
     }
 
     fn put_line(&self, place: usize, line: &Line, values: &mut Parameters) {
@@ -383,13 +377,6 @@ impl NewOrder {
     fn all_local(&self) -> u64 {
         let mut lines = self.lines.iter().take(self.count);
         u64::from(lines.all(|line| line.supplier == self.warehouse))
-    }
-}
-
-fn has_row(said: Said<'_>, what: &'static str) -> Result<(), &'static str> {
-    match said.summary().rows {
-        0 => Err(what),
-        _ => Ok(()),
     }
 }
 

@@ -1,28 +1,8 @@
 //! The statements of a new order at each step, for each way of asking.
 
 use super::{LINES_MAX, LINES_MIN};
-use crate::tpcc::book::{Wording, lists};
+use crate::tpcc::book::{Step, Wording, lists};
 use crate::tpcc::keys::Ask;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewOrderStep {
-    Begin,
-    Customer,
-    District,
-    NextOrder,
-    Order,
-    NewOrder,
-    Item,
-    Items,
-    Stock,
-    Stocks,
-    UpdateStock,
-    Line,
-    Lines,
-    Commit,
-    Rollback,
-    Call,
-}
 
 const STOCK_COLUMNS: &str = "s_quantity, s_data, ELT(?, s_dist_01, s_dist_02, s_dist_03, \
      s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10)";
@@ -31,50 +11,50 @@ const INSERT_LINES: &str = "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, o
      ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info) VALUES {}";
 
 pub fn wordings(ask: Ask) -> Vec<Wording> {
-    let say = |step, name| Wording::new(step as usize, name);
+    let say = Wording::new;
     if ask == Ask::Procedure {
         let call = "CALL contend_new_order(?, ?, ?, ?, ?, ?)";
-        return vec![say(NewOrderStep::Call, "call").text(call)];
+        return vec![say(Step::Call, "call").text(call)];
     }
-    let mut wordings = vec![say(NewOrderStep::Begin, "begin").frame()];
+    let mut wordings = vec![say(Step::Begin, "begin").frame()];
     if ask == Ask::NoRead {
         wordings.extend([
-            say(NewOrderStep::Customer, "select_customer").text(
+            say(Step::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax, d_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id \
                  JOIN district ON d_w_id = c_w_id AND d_id = c_d_id \
                  WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(NewOrderStep::NextOrder, "update_district").text(
+            say(Step::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 \
                  WHERE d_w_id = ? AND d_id = ?",
             ),
             // Asked if the answer has no number: a front of MariaDB's Spider hands the UPDATE over
             // to a different server, and the answer of that server stays there.
-            say(NewOrderStep::District, "select_district").text(
+            say(Step::District, "select_district").text(
                 "SELECT d_next_o_id - 1 FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
         ]);
     } else {
         wordings.extend([
-            say(NewOrderStep::Customer, "select_customer").text(
+            say(Step::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(NewOrderStep::District, "select_district").text(
+            say(Step::District, "select_district").text(
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
-            say(NewOrderStep::NextOrder, "update_district").text(
+            say(Step::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
             ),
         ]);
     }
     wordings.extend([
-        say(NewOrderStep::Order, "insert_order").text(
+        say(Step::Order, "insert_order").text(
             "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
              VALUES (?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        say(NewOrderStep::NewOrder, "insert_new_order")
+        say(Step::NewOrder, "insert_new_order")
             .text("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)"),
     ]);
     let locks = if ask == Ask::NoRead {
@@ -86,9 +66,9 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let stock =
             format!("SELECT {STOCK_COLUMNS} FROM stock WHERE s_w_id = ? AND s_i_id = ?{locks}");
         wordings.extend([
-            say(NewOrderStep::Item, "select_item")
+            say(Step::Item, "select_item")
                 .text("SELECT i_price, i_name, i_data FROM item WHERE i_id = ?"),
-            say(NewOrderStep::Stock, "select_stock").text(&stock),
+            say(Step::Stock, "select_stock").text(&stock),
         ]);
     } else {
         let items = "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})";
@@ -100,8 +80,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let items = lists(items, "?", least, most);
         let stocks = lists(&stocks, "(?, ?)", least, most);
         wordings.extend([
-            say(NewOrderStep::Items, "select_items").texts(items),
-            say(NewOrderStep::Stocks, "select_stocks").texts(stocks),
+            say(Step::Items, "select_items").texts(items),
+            say(Step::Stocks, "select_stocks").texts(stocks),
         ]);
     }
     let quantity = match ask {
@@ -113,20 +93,20 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
          s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? \
          WHERE s_w_id = ? AND s_i_id = ?"
     );
-    wordings.push(say(NewOrderStep::UpdateStock, "update_stock").text(&update));
+    wordings.push(say(Step::UpdateStock, "update_stock").text(&update));
     const VALUES: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?)";
     wordings.push(match ask {
         Ask::Each | Ask::In => {
-            say(NewOrderStep::Line, "insert_order_line").text(&INSERT_LINES.replace("{}", VALUES))
+            say(Step::Line, "insert_order_line").text(&INSERT_LINES.replace("{}", VALUES))
         }
         _ => {
             let lines = lists(INSERT_LINES, VALUES, LINES_MIN - 1, LINES_MAX);
-            say(NewOrderStep::Lines, "insert_order_lines").texts(lines)
+            say(Step::Lines, "insert_order_lines").texts(lines)
         }
     });
     wordings.extend([
-        say(NewOrderStep::Commit, "commit").frame(),
-        say(NewOrderStep::Rollback, "rollback").frame(),
+        say(Step::Commit, "commit").frame(),
+        say(Step::Rollback, "rollback").frame(),
     ]);
     wordings
 }
