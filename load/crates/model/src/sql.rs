@@ -322,10 +322,10 @@ impl TableName<'_> {
     }
 }
 
-/// Nothing follows but a semicolon.
+/// Nothing follows but a semicolon, and every comment has its end.
 fn ends(tokens: &mut Tokens<'_>) -> bool {
     tokens.takes(b";");
-    tokens.read().is_none()
+    tokens.read().is_none() && tokens.open_comment().is_none()
 }
 
 /// A name, with or without backticks.
