@@ -1,7 +1,7 @@
 //! sysbench's OLTP transactions, and their parts as separate workloads.
 
 use super::EventKind;
-use super::native::{Asker, Ended, EventEnd, Kind, Last, OpenEvent, QueryText};
+use super::native::{Asker, EventEnd, EventResult, Kind, LastQuestion, OpenEvent, QueryText};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
@@ -200,9 +200,9 @@ impl Kind for Oltp {
         )
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let Some((last, steps)) = self.steps.split_last() else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         // The table of the part before: an insert goes to that of its delete.
         let mut table = 0;

@@ -15,7 +15,7 @@ use super::{Answer, Call, EventKind, LookedAtServer, SeatPlace, Session, Step, T
 use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
-pub use asker::{Asked, Asker, Ended, EventEnd, Interrupted, Last, Said};
+pub use asker::{Asked, Asker, EventEnd, EventResult, Interrupted, LastQuestion, Said};
 use by_key::KeyQuery;
 use requests::{AskedRequest, Requests};
 pub use route::{ByKey, NodeRoute};
@@ -94,7 +94,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// One event, from its first question to its last, which it returns with.
-    fn event(&self, ask: &mut Asker<Self>) -> impl Future<Output = Ended>;
+    fn event(&self, ask: &mut Asker<Self>) -> impl Future<Output = EventResult>;
 }
 
 /// State that a session of a kind keeps from event to event.

@@ -5,7 +5,9 @@ mod placeholder;
 
 pub use parse::{Comment, SqlError, comment};
 
-use super::native::{Asker, Carries, Ended, EventEnd, Kind, Last, OpenEvent, QueryText, Way};
+use super::native::{
+    Asker, Carries, EventEnd, EventResult, Kind, LastQuestion, OpenEvent, QueryText, Way,
+};
 use super::statement::{Parameters, can_be_prepared, first_word};
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
@@ -165,7 +167,7 @@ impl Kind for Sql {
             })
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let place = match self.events.len() {
             1 => 0,
             _ => ask.with(|event, ()| {
@@ -177,10 +179,10 @@ impl Kind for Sql {
             }),
         };
         let (Some(text), Some(first)) = (self.events.get(place), self.firsts.get(place)) else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         let Some((last, statements)) = text.statements.split_last() else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         for (step, statement) in statements.iter().enumerate() {
             ask.ask(|event, values| {

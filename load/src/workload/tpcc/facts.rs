@@ -1,6 +1,6 @@
 //! Known facts of the data, and draws from them: a different warehouse, a customer.
 
-use super::book::Step;
+use super::book::TpccStep;
 use super::steps::Steps;
 use crate::random::Stream;
 use crate::random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
@@ -86,7 +86,7 @@ impl Who {
             values.written(|out| self.put_name(out));
         };
         let take = |said: Said<'_>| middle(said).ok_or("customer of a last name");
-        steps.ask(Step::ByName, put).rows(take).await
+        steps.ask(TpccStep::ByName, put).rows(take).await
     }
 
     /// The last name; nothing of a customer that is known by number.
