@@ -39,7 +39,7 @@ BANNED_IN_RUST = [
     (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
 ]
 
-SAME_NAMES = {"Arguments", "Keys", "Engine", "Workload", "Arrival", "Delivery"}
+SAME_NAMES = {"Arguments", "Keys", "Engine", "Workload", "Arrival"}
 """Types of Rust whose name means more than one thing. `Arguments`: one per command. `Keys`: one per
 workload or dataset. The others: as a plan says it, and as it is built from that."""
 

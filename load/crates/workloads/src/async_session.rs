@@ -34,7 +34,7 @@ pub trait SessionState: 'static {
 }
 
 /// One call of the driver, as long as the function runs for it.
-pub struct Turn<'a, S> {
+pub struct SessionTurn<'a, S> {
     pub call: &'a Call<'a>,
     pub out: &'a mut Vec<u8>,
     pub state: &'a mut S,
@@ -43,7 +43,7 @@ pub struct Turn<'a, S> {
 }
 
 /// The turn that goes on; none between turns.
-type TurnCell<S> = Rc<Cell<Option<NonNull<Turn<'static, S>>>>>;
+type TurnCell<S> = Rc<Cell<Option<NonNull<SessionTurn<'static, S>>>>>;
 
 pub struct AsyncSession<S: 'static, F> {
     state: S,
@@ -84,7 +84,7 @@ impl<S> Drop for EndTurn<'_, S> {
 impl<S: SessionState, F: Future<Output = Infallible>> Session for AsyncSession<S, F> {
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
         let mut step = Step::Stop;
-        let mut turn = Turn {
+        let mut turn = SessionTurn {
             call: &call,
             out,
             state: &mut self.state,
@@ -126,7 +126,7 @@ pub struct Driver<S: 'static> {
 
 /// Why the function goes on: a [`Call`] without its borrowed parts.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard {
+pub enum DriverCall {
     Start,
     Connected {
         link: LinkNumber,
@@ -140,7 +140,7 @@ pub enum Heard {
     Finish,
 }
 
-impl Heard {
+impl DriverCall {
     #[inline]
     pub fn of(call: &Call<'_>) -> Self {
         // Nearly all calls that are not answers, which are read apart from this.
@@ -163,20 +163,20 @@ impl Heard {
 impl<S: 'static> Driver<S> {
     /// Uses the turn that goes on. Nothing of it can be kept: the borrows end with `take`.
     #[inline(always)]
-    pub fn with<R>(&mut self, take: impl FnOnce(&mut Turn<'_, S>) -> R) -> R {
+    pub fn with<R>(&mut self, take: impl FnOnce(&mut SessionTurn<'_, S>) -> R) -> R {
         let Some(mut turn) = self.turn.get() else {
             no_turn();
         };
-        // SAFETY: the cell has a pointer only while `AsyncSession::next`, which owns the turn, polls
-        // and does not touch it. Only the one driver reads the cell, and it is borrowed while `take`
-        // runs, so there is no second reference. `take` works for every lifetime, so it cannot let
-        // a part of the turn escape.
+        // SAFETY: the cell has a pointer only while `AsyncSession::next` polls, which owns the
+        // turn and does not touch it then. Only the one driver reads the cell, and it is borrowed
+        // while `take` runs, so there is no second reference. `take` works for every lifetime, so
+        // it cannot let a part of the turn escape.
         take(unsafe { turn.as_mut() })
     }
 
     #[inline(always)]
-    pub fn heard(&mut self) -> Heard {
-        self.with(|turn| Heard::of(turn.call))
+    pub fn heard(&mut self) -> DriverCall {
+        self.with(|turn| DriverCall::of(turn.call))
     }
 
     /// Does this step. Returns why the driver called next.
@@ -209,10 +209,10 @@ pub struct NextCall<'d, S: 'static> {
 }
 
 impl<S> Future for NextCall<'_, S> {
-    type Output = Heard;
+    type Output = DriverCall;
 
     #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Heard> {
+    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<DriverCall> {
         if !self.is_left {
             self.is_left = true;
             return Poll::Pending;
@@ -242,11 +242,11 @@ mod tests {
             loop {
                 driver.with(|turn| turn.state.0 += 1);
                 heard = match heard {
-                    Heard::Event(cycle) => {
+                    DriverCall::Event(cycle) => {
                         driver.with(|turn| turn.out.push(cycle as u8));
                         driver.step(Step::Retry(Duration::from_secs(cycle))).await
                     }
-                    Heard::Lost(link) => driver.step(Step::Disconnect(link)).await,
+                    DriverCall::Lost(link) => driver.step(Step::Disconnect(link)).await,
                     _ => driver.step(Step::Ready).await,
                 };
             }

@@ -1,6 +1,6 @@
 //! Several rows by their primary keys, read in one of the ways of a client.
 
-use super::native::{Asker, Carries, Ended, EventEnd, Kind, OpenEvent, QueryText, Way};
+use super::native::{Asker, Carries, EventEnd, EventResult, Kind, OpenEvent, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
@@ -94,7 +94,7 @@ impl Kind for OverTables<Keys> {
         self.own.select_by != SelectBy::Select || self.own.batch_rows == 1
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let table = ask.with(|event, ()| self.tables.draw(&mut event.stream));
         let put = |rows| {
             move |event: &mut OpenEvent, values: &mut Parameters| {

@@ -1,6 +1,6 @@
 //! A list of statements, sent in order; each event is one statement.
 
-use super::native::{Asker, Carries, Ended, EventEnd, Kind, QueryText, Way};
+use super::native::{Asker, Carries, EventEnd, EventResult, Kind, QueryText, Way};
 use super::statement::can_be_prepared;
 use super::told::{Told, native};
 use crate::told;
@@ -188,7 +188,7 @@ impl Kind for List {
         true
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let length = self.statements.len();
         let place = ask.with(|event, seat| seat.in_list(event.cycle, length, self.is_shared));
         ask.ask(|_, _| place).last(EventEnd::Done)

@@ -1,6 +1,8 @@
 //! sysbench's OLTP transactions, and their parts as separate workloads.
 
-use super::native::{Asker, Ended, EventEnd, KeyAccess, Kind, Last, OpenEvent, QueryText};
+use super::native::{
+    Asker, EventEnd, EventResult, KeyAccess, Kind, LastQuestion, OpenEvent, QueryText,
+};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
 use contend_engine::workload::EventKind;
@@ -181,9 +183,9 @@ impl Kind for Oltp {
         Some((self.tables.names().get(query / parts)?, access))
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let Some((last, steps)) = self.steps.split_last() else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         // The table of the part before: an insert goes to that of its delete.
         let mut table = 0;

@@ -1,6 +1,6 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
-use super::native::{Asker, Carries, Ended, EventEnd, KeyAccess, Kind, OpenEvent, QueryText};
+use super::native::{Asker, Carries, EventEnd, EventResult, KeyAccess, Kind, OpenEvent, QueryText};
 use super::rows_keys::Over;
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -63,7 +63,7 @@ impl<K: OneQuery> Kind for OverTables<K> {
     }
 
     #[inline]
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         ask.ask(|event, values| {
             let table = self.tables.draw(&mut event.stream);
             self.own.draw(&self.keys, event, values);

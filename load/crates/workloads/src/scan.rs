@@ -1,6 +1,6 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
-use super::native::{Asker, Carries, Ended, EventEnd, Kind, Last, QueryText, Way};
+use super::native::{Asker, Carries, EventEnd, EventResult, Kind, LastQuestion, QueryText, Way};
 use super::told::{Told, native};
 use crate::told;
 use contend_engine::workload::{EventKind, Workload};
@@ -280,13 +280,13 @@ impl Kind for Scan {
         })
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let range = self.skip + ask.with(|event, ()| event.cycle);
         let (place, number) = self.part_of(range);
         let name = self.name_of(place);
         if self.is_refused(name) {
             self.marks().done(range, name, true);
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         }
         let keys = self.parts.get(place).and_then(|part| part.keys);
         let ends = keys.map(|keys| keys.ends(number));
@@ -298,7 +298,7 @@ impl Kind for Scan {
         });
         let is_refused = question.summary(|said| Ok(said.is_refused())).await?;
         self.marks().done(range, name, is_refused);
-        Ok(Last::End(EventEnd::Done))
+        Ok(LastQuestion::End(EventEnd::Done))
     }
 }
 

@@ -1,6 +1,6 @@
 //! One row of the table `test_data` by its string: the query of a study of warming.
 
-use super::native::{Asker, Ended, EventEnd, Kind, QueryText, Way};
+use super::native::{Asker, EventEnd, EventResult, Kind, QueryText, Way};
 use super::rows_keys::check_distribution;
 use super::told::{Told, native};
 use crate::told;
@@ -98,7 +98,7 @@ impl Kind for StringLookup {
     }
 
     #[inline]
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         ask.ask(|event, values| {
             let in_turn = 1 + event.cycle % self.rows;
             let number = match self.order {

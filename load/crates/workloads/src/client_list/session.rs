@@ -1,7 +1,7 @@
 //! One client: connect, begin, ask, commit, reconnect, end.
 
 use super::{Clients, Text};
-use crate::async_session::{AsyncSession, Driver, Heard, SessionState};
+use crate::async_session::{AsyncSession, Driver, DriverCall, SessionState};
 use crate::statement::{Parameters, Statement, can_be_prepared};
 use contend_client::request::{Class, Ending, Reply, Request};
 use contend_engine::workload::{Call, SeatPlace, Session, Step};
@@ -30,7 +30,7 @@ pub fn session(
         place: 0,
         cycle: 0,
         values: Parameters::default(),
-        last: LastStep::Connect,
+        last: LastAsked::Connect,
     };
     AsyncSession::new(state, async move |driver| {
         let mut client = Client {
@@ -62,11 +62,11 @@ struct ClientState {
     /// The event in progress.
     cycle: u64,
     values: Parameters,
-    last: LastStep,
+    last: LastAsked,
 }
 
 /// The step done last.
-enum LastStep {
+enum LastAsked {
     Connect,
     /// A statement that is not in the list.
     Say(String),
@@ -93,13 +93,13 @@ impl Client {
         let mut heard = self.driver.step(Step::Ready).await;
         loop {
             heard = match heard {
-                Heard::Event(cycle) => self.event(cycle).await?,
-                Heard::Finish if self.clients.commit_every > 0 && self.is_open => {
+                DriverCall::Event(cycle) => self.event(cycle).await?,
+                DriverCall::Finish if self.clients.commit_every > 0 && self.is_open => {
                     self.commit().await?;
                     return Err(Step::Stop);
                 }
-                Heard::Finish => return Err(Step::Stop),
-                Heard::Broken => return Err(self.failed()),
+                DriverCall::Finish => return Err(Step::Stop),
+                DriverCall::Broken => return Err(self.failed()),
                 _ => self.driver.step(Step::Ready).await,
             };
         }
@@ -107,10 +107,11 @@ impl Client {
 
     /// Connects, runs the statements that a connection begins with, and prepares those of the list.
     async fn connect(&mut self) -> Result<(), Step> {
-        self.driver.with(|turn| turn.state.last = LastStep::Connect);
+        self.driver
+            .with(|turn| turn.state.last = LastAsked::Connect);
         match self.driver.step(Step::Connect(0)).await {
-            Heard::Connected { .. } => {}
-            Heard::Broken => return Err(self.failed()),
+            DriverCall::Connected { .. } => {}
+            DriverCall::Broken => return Err(self.failed()),
             _ => return Err(Step::Stop),
         }
         self.is_open = true;
@@ -132,11 +133,11 @@ impl Client {
         for place in 0..count {
             let is_asked = self.driver.with(|turn| {
                 let statement = turn.state.distinct.get(place);
-                let Some(statement) = statement.filter(|it| can_be_prepared(it.sql())) else {
+                let Some(statement) = statement.filter(|known| can_be_prepared(known.sql())) else {
                     return false;
                 };
                 statement.put_prepare(turn.out);
-                turn.state.last = LastStep::Say(statement.sql().to_owned());
+                turn.state.last = LastAsked::Say(statement.sql().to_owned());
                 *turn.step = uncounted(Reply::Prepared);
                 true
             });
@@ -157,7 +158,7 @@ impl Client {
     }
 
     /// One event. Returns why the driver called after it.
-    async fn event(&mut self, cycle: u64) -> Result<Heard, Step> {
+    async fn event(&mut self, cycle: u64) -> Result<DriverCall, Step> {
         self.driver.with(|turn| turn.state.begin(cycle));
         let every = self.clients.reconnect_every;
         if every > 0 && self.asked > 0 && self.asked.is_multiple_of(every) {
@@ -176,7 +177,7 @@ impl Client {
             .with(|turn| *turn.step = turn.state.ask(commits, turn.out));
         // A good answer that ends the event is followed by the next call.
         let heard = self.driver.called().await;
-        let Heard::Answer = heard else {
+        let DriverCall::Answer = heard else {
             return Ok(heard);
         };
         let is_good = match self.error() {
@@ -210,7 +211,7 @@ impl Client {
     async fn say(&mut self, sql: &str) -> Result<(), Step> {
         self.driver.with(|turn| {
             command::query(turn.out, sql.as_bytes());
-            turn.state.last = LastStep::Say(sql.to_owned());
+            turn.state.last = LastAsked::Say(sql.to_owned());
             *turn.step = uncounted(Reply::Counts);
         });
         self.answer().await
@@ -219,8 +220,8 @@ impl Client {
     /// Waits for a good answer.
     async fn answer(&mut self) -> Result<(), Step> {
         match self.driver.called().await {
-            Heard::Answer if self.error().is_none() => Ok(()),
-            Heard::Answer | Heard::Broken => Err(self.failed()),
+            DriverCall::Answer if self.error().is_none() => Ok(()),
+            DriverCall::Answer | DriverCall::Broken => Err(self.failed()),
             _ => Err(Step::Stop),
         }
     }
@@ -258,7 +259,7 @@ impl ClientState {
     /// Puts the statement of the event, with whose good answer the event ends unless a commit
     /// follows.
     fn ask(&mut self, commits: bool, out: &mut Vec<u8>) -> Step {
-        self.last = LastStep::Ask;
+        self.last = LastAsked::Ask;
         if let Some(watch) = &self.clients.watch {
             watch(Some(&self.statement()));
         }
@@ -274,7 +275,7 @@ impl ClientState {
         }
         let statement = self.places.get(self.place);
         let statement = statement.and_then(|place| self.distinct.get_mut(*place as usize));
-        match (statement.filter(|it| it.is_prepared()), key) {
+        match (statement.filter(|known| known.is_prepared()), key) {
             (Some(statement), _) => {
                 if let Err(error) = statement.put(out, &self.values) {
                     return Step::Fail(Box::new(self.failure(error.to_string())));
@@ -312,9 +313,9 @@ impl ClientState {
     fn failure(&self, message: String) -> Failure {
         let client = format!("client {} of {}", self.seat.index + 1, self.seat.count);
         let (hint, statement) = match self.last {
-            LastStep::Connect => (client, None),
-            LastStep::Say(_) => (client, Some(self.statement())),
-            LastStep::Ask => {
+            LastAsked::Connect => (client, None),
+            LastAsked::Say(_) => (client, Some(self.statement())),
+            LastAsked::Ask => {
                 let place = self.place + 1;
                 let hint = format!("{client}, statement {place} of its list");
                 (hint, Some(self.statement()))
@@ -331,10 +332,10 @@ impl ClientState {
 impl SessionState for ClientState {
     fn statement(&self) -> String {
         match (&self.last, self.clients.statements.get(self.place)) {
-            (LastStep::Ask, Some(Text::Plain(sql))) => sql.clone(),
-            (LastStep::Ask, Some(Text::ByKey(sql))) => format!("{sql} '{}'", self.key()),
-            (LastStep::Say(sql), _) => sql.clone(),
-            (LastStep::Connect | LastStep::Ask, _) => String::new(),
+            (LastAsked::Ask, Some(Text::Plain(sql))) => sql.clone(),
+            (LastAsked::Ask, Some(Text::ByKey(sql))) => format!("{sql} '{}'", self.key()),
+            (LastAsked::Say(sql), _) => sql.clone(),
+            (LastAsked::Connect | LastAsked::Ask, _) => String::new(),
         }
     }
 }

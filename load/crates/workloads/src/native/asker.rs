@@ -11,11 +11,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// How an event came to its end.
-pub type Ended = Result<Last, Interrupted>;
+pub type EventResult = Result<LastQuestion, Interrupted>;
 
 /// The last step of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Last {
+pub enum LastQuestion {
     /// Its last question is sent: the event ends with the answer, and in this way.
     Asked(EventEnd),
     /// It ends without a further question.
@@ -85,7 +85,7 @@ impl<'a, K: Kind, P> Asked<'a, K, P>
 where
     P: FnOnce(&mut OpenEvent, &mut Parameters) -> usize,
 {
-    /// Of the answer nothing is read but whether it is good.
+    /// Reads nothing from the answer but whether it is good.
     #[inline(always)]
     pub fn done(self) -> impl Future<Output = Result<(), Interrupted>> {
         self.summary(|_| Ok(()))
@@ -112,9 +112,9 @@ where
 
     /// The event ends with the answer, and in this way.
     #[inline(always)]
-    pub fn last(self, end: EventEnd) -> Ended {
+    pub fn last(self, end: EventEnd) -> EventResult {
         self.send(false, Some(end));
-        Ok(Last::Asked(end))
+        Ok(LastQuestion::Asked(end))
     }
 
     #[inline(always)]
@@ -130,16 +130,16 @@ where
 }
 
 /// Waits for an answer, and takes what the event needs of it.
-struct Answering<'a, K: Kind, F> {
+struct AwaitedAnswer<'a, K: Kind, F> {
     asker: &'a mut Asker<K>,
     is_sent: bool,
     take: Option<F>,
 }
 
 /// Nothing of it is pinned.
-impl<K: Kind, F> Unpin for Answering<'_, K, F> {}
+impl<K: Kind, F> Unpin for AwaitedAnswer<'_, K, F> {}
 
-impl<K: Kind, T, F> Future for Answering<'_, K, F>
+impl<K: Kind, T, F> Future for AwaitedAnswer<'_, K, F>
 where
     F: FnOnce(Said<'_>) -> Result<T, &'static str>,
 {
@@ -177,11 +177,11 @@ where
 
 impl<K: Kind> Asker<K> {
     #[inline(always)]
-    fn answer<T, F>(&mut self, take: F) -> Answering<'_, K, F>
+    fn answer<T, F>(&mut self, take: F) -> AwaitedAnswer<'_, K, F>
     where
         F: FnOnce(Said<'_>) -> Result<T, &'static str>,
     {
-        Answering {
+        AwaitedAnswer {
             asker: self,
             is_sent: false,
             take: Some(take),

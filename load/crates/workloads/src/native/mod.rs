@@ -9,7 +9,7 @@ mod session;
 
 use super::async_session::AsyncSession;
 use super::tables::Tables;
-pub use asker::{Asked, Asker, Ended, EventEnd, Interrupted, Last, Said};
+pub use asker::{Asked, Asker, EventEnd, EventResult, Interrupted, LastQuestion, Said};
 pub use by_key::KeyAccess;
 use by_key::KeyQuery;
 use contend_client::request::Tongue;
@@ -84,7 +84,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// One event, from its first question to its last, which it returns with.
-    fn event(&self, ask: &mut Asker<Self>) -> impl Future<Output = Ended>;
+    fn event(&self, ask: &mut Asker<Self>) -> impl Future<Output = EventResult>;
 }
 
 /// State that a session of a kind keeps from event to event.

@@ -15,10 +15,15 @@ use std::sync::Arc;
 pub(super) struct AskedRequest {
     class: Class,
     pub is_text: bool,
-    carries: Carries,
+    form: RequestForm,
     statement: Statement,
-    /// If it goes by HandlerSocket, which has no statements.
-    key: Option<Arc<KeyQuery>>,
+}
+
+#[derive(Clone)]
+enum RequestForm {
+    Sql(Carries),
+    /// By HandlerSocket, which has no statements.
+    Key(Arc<KeyQuery>),
 }
 
 impl AskedRequest {
@@ -26,9 +31,11 @@ impl AskedRequest {
         Self {
             class: Class::Of(query.class),
             is_text: query.is_text,
-            carries: query.carries,
+            form: match key {
+                Some(key) => RequestForm::Key(Arc::new(key)),
+                None => RequestForm::Sql(query.carries),
+            },
             statement: Statement::new(query.pieces),
-            key: key.map(Arc::new),
         }
     }
 
@@ -36,18 +43,25 @@ impl AskedRequest {
     #[cfg(test)]
     pub fn as_text(&self) -> Self {
         Self {
-            carries: Carries::One,
-            key: None,
+            form: RequestForm::Sql(Carries::One),
             ..self.clone()
         }
     }
 
+    fn key(&self) -> Option<&KeyQuery> {
+        match &self.form {
+            RequestForm::Key(key) => Some(key),
+            RequestForm::Sql(_) => None,
+        }
+    }
+
     pub fn is_by_key(&self) -> bool {
-        self.key.is_some()
+        self.key().is_some()
     }
 
     pub fn is_one_request(&self) -> bool {
-        matches!(self.carries, Carries::One | Carries::Bulk)
+        use Carries::{File, Pipeline};
+        !matches!(self.form, RequestForm::Sql(Pipeline | File { .. }))
     }
 
     /// It leaves no trace in the state of its connection: no open transaction, no variable.
@@ -56,7 +70,7 @@ impl AskedRequest {
     }
 
     pub fn offers_file(&self) -> bool {
-        matches!(self.carries, Carries::File { .. })
+        matches!(self.form, RequestForm::Sql(Carries::File { .. }))
     }
 }
 
@@ -81,7 +95,7 @@ impl Requests {
     pub fn new(queries: &[AskedRequest], way: Arc<Way>) -> Self {
         let mut servers: Vec<u16> = queries
             .iter()
-            .filter_map(|query| Some(query.key.as_ref()?.port()))
+            .filter_map(|query| Some(query.key()?.port()))
             .collect();
         servers.sort_unstable();
         servers.dedup();
@@ -112,12 +126,12 @@ impl Requests {
         if let Some(link) = self.links.get_mut(usize::from(link)) {
             link.capabilities = capabilities;
         }
-        let is_bulk = |query: &AskedRequest| query.carries == Carries::Bulk;
+        let is_bulk = |query: &AskedRequest| matches!(query.form, RequestForm::Sql(Carries::Bulk));
         capabilities.has(Capabilities::MARIADB_STMT_BULK) || !self.queries.iter().any(is_bulk)
     }
 
-    /// Puts the first request from number `from` on of those that set up a link: the statements that
-    /// a connection begins with, and a preparation for each query; or all indexes at once. Returns
+    /// Puts the first request from number `from` on for the setup of a link: the statements that a
+    /// connection begins with, and a preparation for each query; or all indexes at once. Returns
     /// its number and reply; none if there are no more.
     pub fn put_set_up(
         &self,
@@ -155,7 +169,7 @@ impl Requests {
     fn indexes(&self, link: LinkNumber) -> impl Iterator<Item = IndexName<'_>> {
         let server = self.links.get(usize::from(link)).map(|link| link.server);
         let queries = (0..).zip(self.of_link(link));
-        let keys = queries.filter_map(|(number, query)| Some((number, query.key.as_ref()?)));
+        let keys = queries.filter_map(|(number, query)| Some((number, query.key()?)));
         let of_port = keys.filter(move |(_, key)| Some(key.port()) == server);
         of_port.map(|(number, key)| key.index(number, &self.way.database))
     }
@@ -198,7 +212,7 @@ impl Requests {
     /// The link for a query of an event, if there are several.
     #[cold]
     fn link_of(&self, query: usize, event: &OpenEvent) -> LinkNumber {
-        let key = self.queries.get(query).and_then(|query| query.key.as_ref());
+        let key = self.queries.get(query).and_then(|query| query.key());
         let Some(key) = key else {
             return self.way.route.node_of(event);
         };
@@ -225,18 +239,20 @@ impl Requests {
             return Err(WireError::ours("a query that the workload does not have"));
         };
         let (mut reply, class) = (Reply::Counts, query.class);
-        match (&query.key, query.carries) {
-            (Some(key), _) => reply = key.put(out, number as u32, values),
-            (None, Carries::One) => query.statement.put(out, values)?,
-            (None, Carries::Bulk) => query.statement.put_in_bulk(out, values)?,
-            (None, Carries::Pipeline) => {
+        match &query.form {
+            RequestForm::Key(key) => reply = key.put(out, number as u32, values),
+            RequestForm::Sql(Carries::One) => query.statement.put(out, values)?,
+            RequestForm::Sql(Carries::Bulk) => query.statement.put_in_bulk(out, values)?,
+            RequestForm::Sql(Carries::Pipeline) => {
                 if let several @ 2.. = query.statement.sets(values) {
                     reply = Reply::Several(several);
                 }
                 query.statement.put_each(out, values)?;
             }
             // Its values follow when the server asks for them.
-            (None, Carries::File { .. }) => query.statement.put(out, &Parameters::default())?,
+            RequestForm::Sql(Carries::File { .. }) => {
+                query.statement.put(out, &Parameters::default())?
+            }
         }
         Ok(Request {
             link,
@@ -263,7 +279,7 @@ impl Requests {
         let Some(query) = self.queries.get(number) else {
             return String::new();
         };
-        match (&query.key, values) {
+        match (query.key(), values) {
             (Some(key), Some(values)) => key.text(number as u32, values, &self.way.database),
             (None, Some(values)) => query.statement.text(values),
             (_, None) => query.statement.sql().to_owned(),
@@ -283,8 +299,8 @@ impl Requests {
 
     /// The columns of the file that a query loads.
     pub fn file_columns(&self, query: usize) -> Option<u16> {
-        match self.queries.get(query)?.carries {
-            Carries::File { columns } => Some(columns),
+        match self.queries.get(query)?.form {
+            RequestForm::Sql(Carries::File { columns }) => Some(columns),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! The session of every native workload: connect, prepare, event after event, again if it must.
 
 use super::requests::Requests;
-use super::{Asker, EventEnd, Interrupted, Kind, Last, OpenEvent, Own, Tries, Way};
-use crate::async_session::{AsyncSession, Heard, NextCall, SessionState};
+use super::{Asker, EventEnd, Interrupted, Kind, LastQuestion, OpenEvent, Own, Tries, Way};
+use crate::async_session::{AsyncSession, DriverCall, NextCall, SessionState};
 use crate::statement::Parameters;
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
 use contend_engine::workload::{Call, SeatPlace, Step};
@@ -29,7 +29,7 @@ pub(super) struct NativeState<K: Kind> {
 /// The request sent last.
 #[derive(Clone, Copy)]
 enum LastRequest {
-    /// Of the setup of a link, by its number.
+    /// A request of a link's setup, by its number.
     SetUp(usize),
     /// A query, by its place.
     Query(usize),
@@ -61,19 +61,19 @@ pub fn session<K: Kind>(
         let mut asker = Asker { driver };
         let mut heard = asker.driver.heard();
         loop {
-            let Heard::Event(cycle) = heard else {
+            let DriverCall::Event(cycle) = heard else {
                 heard = asker.between_events(heard).await;
                 continue;
             };
             asker.begin(cycle);
             heard = match kind.event(&mut asker).await {
-                Ok(Last::Asked(end)) => match asker.driver.called().await {
-                    Heard::Answer => asker.answered(end).await,
+                Ok(LastQuestion::Asked(end)) => match asker.driver.called().await {
+                    DriverCall::Answer => asker.answered(end).await,
                     other => other,
                 },
-                Ok(Last::End(end)) => asker.ended(end).await,
+                Ok(LastQuestion::End(end)) => asker.ended(end).await,
                 Err(Interrupted) => match asker.driver.heard() {
-                    Heard::Answer => asker.again().await,
+                    DriverCall::Answer => asker.again().await,
                     other => other,
                 },
             };
@@ -84,15 +84,17 @@ pub fn session<K: Kind>(
 /// The functions below do a step, or several, and return why the driver called after it.
 impl<K: Kind> Asker<K> {
     #[cold]
-    async fn between_events(&mut self, heard: Heard) -> Heard {
+    async fn between_events(&mut self, heard: DriverCall) -> DriverCall {
         match heard {
-            Heard::Connected { link, capabilities } => self.set_up(link, capabilities).await,
-            Heard::Lost(link) => self.connect_again(Some(link)).await,
+            DriverCall::Connected { link, capabilities } => self.set_up(link, capabilities).await,
+            DriverCall::Lost(link) => self.connect_again(Some(link)).await,
             // A native session judges no errors, so nothing breaks but by loss.
-            Heard::Broken => self.connect_again(None).await,
-            Heard::Start => self.connect_or_ready().await,
-            Heard::Event(_) | Heard::Answer | Heard::Woken => self.driver.step(Step::Ready).await,
-            Heard::Finish => self.driver.step(Step::Stop).await,
+            DriverCall::Broken => self.connect_again(None).await,
+            DriverCall::Start => self.connect_or_ready().await,
+            DriverCall::Event(_) | DriverCall::Answer | DriverCall::Woken => {
+                self.driver.step(Step::Ready).await
+            }
+            DriverCall::Finish => self.driver.step(Step::Stop).await,
         }
     }
 
@@ -109,7 +111,7 @@ impl<K: Kind> Asker<K> {
     }
 
     /// Prepares what the events need on a new link.
-    async fn set_up(&mut self, link: LinkNumber, capabilities: Capabilities) -> Heard {
+    async fn set_up(&mut self, link: LinkNumber, capabilities: Capabilities) -> DriverCall {
         let failure = self.driver.with(|turn| turn.state.open(link, capabilities));
         if let Some(failure) = failure {
             return self.driver.step(Step::Fail(Box::new(failure))).await;
@@ -123,7 +125,7 @@ impl<K: Kind> Asker<K> {
             Some(number)
         }) {
             let heard = self.driver.called().await;
-            let Heard::Answer = heard else {
+            let DriverCall::Answer = heard else {
                 return heard;
             };
             // An ignored error leaves the statement as text, which asks the same.
@@ -151,7 +153,7 @@ impl<K: Kind> Asker<K> {
     }
 
     /// The last question of an event is answered: by an error, or the session would not be called.
-    async fn answered(&mut self, end: EventEnd) -> Heard {
+    async fn answered(&mut self, end: EventEnd) -> DriverCall {
         let is_refused = self
             .driver
             .with(|turn| matches!(turn.call, Call::Answer(answer) if answer.is_retried()));
@@ -164,7 +166,7 @@ impl<K: Kind> Asker<K> {
     /// Begins the event again, or gives it up. After an error inside a transaction the server may
     /// have kept it open.
     #[cold]
-    async fn again(&mut self) -> Heard {
+    async fn again(&mut self) -> DriverCall {
         let is_open = self.driver.with(|turn| {
             let state = &mut *turn.state;
             let is_open = state.kind.leaves_transaction(&state.event);
@@ -177,7 +179,7 @@ impl<K: Kind> Asker<K> {
         });
         if is_open {
             let heard = self.driver.called().await;
-            let Heard::Answer = heard else {
+            let DriverCall::Answer = heard else {
                 return heard;
             };
         }

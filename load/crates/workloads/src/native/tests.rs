@@ -277,7 +277,7 @@ impl Kind for Curious {
         ended_ns + event.cycle
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let number = ask.with(|_, own| {
             own.0 += 1;
             own.0
@@ -288,7 +288,7 @@ impl Kind for Curious {
         };
         let take = |said: Said<'_>| Ok(said.value_at(0, |value| value.as_int()));
         if ask.ask(put).rows(take).await?.flatten() == Some(7) {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         }
         ask.with(|event, _| event.kind = 1);
         ask.ask(|_, _| 1).last(EventEnd::RolledBack)

@@ -5,7 +5,9 @@ mod placeholder;
 
 pub use parse::SqlError;
 
-use super::native::{Asker, Carries, Ended, EventEnd, Kind, Last, OpenEvent, QueryText, Way};
+use super::native::{
+    Asker, Carries, EventEnd, EventResult, Kind, LastQuestion, OpenEvent, QueryText, Way,
+};
 use super::statement::{Parameters, can_be_prepared};
 use super::told::{Told, native};
 use crate::told;
@@ -164,7 +166,7 @@ impl Kind for Sql {
             })
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let place = match self.events.len() {
             1 => 0,
             _ => ask.with(|event, ()| {
@@ -176,10 +178,10 @@ impl Kind for Sql {
             }),
         };
         let (Some(text), Some(first)) = (self.events.get(place), self.firsts.get(place)) else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         let Some((last, statements)) = text.statements.split_last() else {
-            return Ok(Last::End(EventEnd::Done));
+            return Ok(LastQuestion::End(EventEnd::Done));
         };
         for (step, statement) in statements.iter().enumerate() {
             ask.ask(|event, values| {

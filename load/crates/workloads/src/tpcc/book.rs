@@ -9,7 +9,7 @@ const KINDS_MAX: usize = 6;
 
 /// What a transaction asks, or changes. Each transaction has some of these steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum TpccStep {
     Begin,
     Customer,
     ByName,
@@ -41,11 +41,11 @@ pub enum Step {
     Call,
 }
 
-const STEPS: usize = Step::Call as usize + 1;
+const STEPS: usize = TpccStep::Call as usize + 1;
 
 /// The texts of a transaction's step, in one class: one text, or one for each number of lines.
 pub struct Wording {
-    pub step: Step,
+    pub step: TpccStep,
     pub name: &'static str,
     pub texts: Vec<String>,
     /// It has no values and cannot be prepared everywhere.
@@ -53,7 +53,7 @@ pub struct Wording {
 }
 
 impl Wording {
-    pub fn new(step: Step, name: &'static str) -> Self {
+    pub fn new(step: TpccStep, name: &'static str) -> Self {
         Self {
             step,
             name,
@@ -126,7 +126,7 @@ impl Book {
     }
 
     /// The query of a step; `variant` is its place among the texts of the step.
-    pub fn place(&self, card: Card, step: Step, variant: usize) -> usize {
+    pub fn place(&self, card: Card, step: TpccStep, variant: usize) -> usize {
         let steps = self.places.get(card.place());
         let first = steps.and_then(|steps| steps.get(step as usize)).copied();
         first.unwrap_or_default() + variant

@@ -1,6 +1,6 @@
 //! Known facts of the data, and draws from them: a different warehouse, a customer.
 
-use super::book::Step;
+use super::book::TpccStep;
 use super::steps::Steps;
 use crate::native::{Interrupted, Said};
 use crate::statement::Parameters;
@@ -86,7 +86,7 @@ impl Who {
             values.written(|out| self.put_name(out));
         };
         let take = |said: Said<'_>| middle(said).ok_or("customer of a last name");
-        steps.ask(Step::ByName, put).rows(take).await
+        steps.ask(TpccStep::ByName, put).rows(take).await
     }
 
     /// The last name; nothing of a customer that is known by number.

@@ -23,7 +23,7 @@ mod work;
 
 pub use keys::Keys;
 
-use super::native::{Asker, Ended, EventEnd, Kind, Last, OpenEvent, QueryText};
+use super::native::{Asker, EventEnd, EventResult, Kind, LastQuestion, OpenEvent, QueryText};
 use book::Book;
 use contend_engine::workload::{EventKind, LookedAtServer};
 use contend_figures::outcome::Failure;
@@ -130,7 +130,7 @@ impl Kind for Tpcc {
         )
     }
 
-    async fn event(&self, ask: &mut Asker<Self>) -> Ended {
+    async fn event(&self, ask: &mut Asker<Self>) -> EventResult {
         let Some(facts) = self.facts.get() else {
             return Err(ask.missing("table contend_tpcc").await);
         };
@@ -174,7 +174,7 @@ impl Kind for Tpcc {
                 steps.ask.with(|_, terminal| terminal.carrier = carrier);
                 match self.keys.deliveries {
                     When::AtOnce => delivery::run(home.0, carrier, steps).await,
-                    When::Deferred => Ok(Last::End(EventEnd::Done)),
+                    When::Deferred => Ok(LastQuestion::End(EventEnd::Done)),
                 }
             }
             Card::DeferredDelivery => {

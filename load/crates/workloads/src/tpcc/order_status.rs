@@ -1,10 +1,10 @@
 //! Order-Status (clause 2.6): a customer's last order and its lines.
 
-use super::book::{CUSTOMERS_BY_NAME, Step, Wording};
+use super::book::{CUSTOMERS_BY_NAME, TpccStep, Wording};
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::Ask;
 use super::steps::{Steps, has_row, number};
-use crate::native::{Ended, Said};
+use crate::native::{EventResult, Said};
 use crate::statement::Parameters;
 use contend_random::Stream;
 
@@ -12,24 +12,24 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let say = Wording::new;
     if ask == Ask::Procedure {
         let call = "CALL contend_order_status(?, ?, ?, ?)";
-        return vec![say(Step::Call, "call").text(call)];
+        return vec![say(TpccStep::Call, "call").text(call)];
     }
     vec![
-        say(Step::Begin, "begin").frame(),
-        say(Step::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
-        say(Step::Customer, "select_customer").text(
+        say(TpccStep::Begin, "begin").frame(),
+        say(TpccStep::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
+        say(TpccStep::Customer, "select_customer").text(
             "SELECT c_balance, c_first, c_middle, c_last FROM customer \
              WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
         ),
-        say(Step::Order, "select_order").text(
+        say(TpccStep::Order, "select_order").text(
             "SELECT o_id, o_carrier_id, o_entry_d FROM orders \
              WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1",
         ),
-        say(Step::Lines, "select_order_lines").text(
+        say(TpccStep::Lines, "select_order_lines").text(
             "SELECT ol_supply_w_id, ol_i_id, ol_quantity, ol_amount, ol_delivery_d \
              FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
         ),
-        say(Step::Commit, "commit").frame(),
+        say(TpccStep::Commit, "commit").frame(),
     ]
 }
 
@@ -49,7 +49,7 @@ impl OrderStatus {
         }
     }
 
-    pub async fn run(&self, steps: &mut Steps<'_>) -> Ended {
+    pub async fn run(&self, steps: &mut Steps<'_>) -> EventResult {
         let district = [self.warehouse, self.district];
         if steps.way() == Ask::Procedure {
             return steps.call(|values| {
@@ -71,12 +71,15 @@ impl OrderStatus {
         };
         let is_there = has_row("customer");
         steps
-            .ask(Step::Customer, row(customer))
+            .ask(TpccStep::Customer, row(customer))
             .summary(is_there)
             .await?;
         let order = |said: Said<'_>| number(said).ok_or("order of a customer");
-        let order = steps.ask(Step::Order, row(customer)).rows(order).await?;
-        steps.ask(Step::Lines, row(order)).done().await?;
+        let order = steps
+            .ask(TpccStep::Order, row(customer))
+            .rows(order)
+            .await?;
+        steps.ask(TpccStep::Lines, row(order)).done().await?;
         steps.commit()
     }
 }

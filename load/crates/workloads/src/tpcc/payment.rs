@@ -1,10 +1,10 @@
 //! Payment (clause 2.5) of a customer, who may belong to a different warehouse.
 
-use super::book::{CUSTOMERS_BY_NAME, Step, Wording};
+use super::book::{CUSTOMERS_BY_NAME, TpccStep, Wording};
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
 use super::steps::{Steps, has_row};
-use crate::native::{Ended, Interrupted, Said};
+use crate::native::{EventResult, Interrupted, Said};
 use crate::statement::{Parameters, put_cents};
 use contend_random::Stream;
 use contend_wire::Value;
@@ -26,23 +26,23 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let say = Wording::new;
     if ask == Ask::Procedure {
         let call = "CALL contend_payment(?, ?, ?, ?, ?, ?, ?)";
-        return vec![say(Step::Call, "call").text(call)];
+        return vec![say(TpccStep::Call, "call").text(call)];
     }
     let mut wordings = vec![
-        say(Step::Begin, "begin").frame(),
-        say(Step::Warehouse, "update_warehouse")
+        say(TpccStep::Begin, "begin").frame(),
+        say(TpccStep::Warehouse, "update_warehouse")
             .text("UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?"),
-        say(Step::WarehouseName, "select_warehouse").text(
+        say(TpccStep::WarehouseName, "select_warehouse").text(
             "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse \
              WHERE w_id = ?",
         ),
-        say(Step::District, "update_district")
+        say(TpccStep::District, "update_district")
             .text("UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?"),
-        say(Step::DistrictName, "select_district").text(
+        say(TpccStep::DistrictName, "select_district").text(
             "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM district \
              WHERE d_w_id = ? AND d_id = ?",
         ),
-        say(Step::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
+        say(TpccStep::ByName, "select_customers_by_name").text(CUSTOMERS_BY_NAME),
     ];
     const SET: &str = "c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
          c_payment_cnt = c_payment_cnt + 1";
@@ -53,8 +53,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
              c_data = IF(c_credit = 'BC', LEFT(CONCAT(?, c_data), 500), c_data) {WHERE}"
         );
         wordings.extend([
-            say(Step::Pay, "update_customer").text(&pay),
-            say(Step::Customer, "select_customer").text(CUSTOMER),
+            say(TpccStep::Pay, "update_customer").text(&pay),
+            say(TpccStep::Customer, "select_customer").text(CUSTOMER),
         ]);
     } else {
         let pay = format!("UPDATE customer SET {SET} {WHERE}");
@@ -63,18 +63,18 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         // transaction began. Additions by other payments since would be lost.
         let data = format!("SELECT c_data FROM customer {WHERE} FOR UPDATE");
         wordings.extend([
-            say(Step::Customer, "select_customer").text(&format!("{CUSTOMER} FOR UPDATE")),
-            say(Step::Data, "select_customer_data").text(&data),
-            say(Step::Pay, "update_customer").text(&pay),
-            say(Step::PayBad, "update_customer_data").text(&pay_bad),
+            say(TpccStep::Customer, "select_customer").text(&format!("{CUSTOMER} FOR UPDATE")),
+            say(TpccStep::Data, "select_customer_data").text(&data),
+            say(TpccStep::Pay, "update_customer").text(&pay),
+            say(TpccStep::PayBad, "update_customer_data").text(&pay_bad),
         ]);
     }
     wordings.extend([
-        say(Step::History, "insert_history").text(
+        say(TpccStep::History, "insert_history").text(
             "INSERT INTO history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, \
              h_data) VALUES (?, ?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        say(Step::Commit, "commit").frame(),
+        say(TpccStep::Commit, "commit").frame(),
     ]);
     wordings
 }
@@ -122,7 +122,7 @@ impl Payment {
         self.customer_warehouse
     }
 
-    pub async fn run(&mut self, steps: &mut Steps<'_>) -> Ended {
+    pub async fn run(&mut self, steps: &mut Steps<'_>) -> EventResult {
         if steps.way() == Ask::Procedure {
             return steps.call(|values| self.put_call(values));
         }
@@ -132,20 +132,20 @@ impl Payment {
             values.cents(cents);
             values.int(warehouse);
         };
-        steps.ask(Step::Warehouse, put).done().await?;
+        steps.ask(TpccStep::Warehouse, put).done().await?;
         let name = &mut self.warehouse_name;
         let take = |said: Said<'_>| said.value_at(0, |v| name.take(v)).ok_or("warehouse");
         let put = |values: &mut Parameters| values.int(warehouse);
-        steps.ask(Step::WarehouseName, put).rows(take).await?;
+        steps.ask(TpccStep::WarehouseName, put).rows(take).await?;
         let put = |values: &mut Parameters| {
             values.cents(cents);
             values.ints([warehouse, district]);
         };
-        steps.ask(Step::District, put).done().await?;
+        steps.ask(TpccStep::District, put).done().await?;
         let name = &mut self.district_name;
         let take = |said: Said<'_>| said.value_at(0, |v| name.take(v)).ok_or("district");
         let put = |values: &mut Parameters| values.ints([warehouse, district]);
-        steps.ask(Step::DistrictName, put).rows(take).await?;
+        steps.ask(TpccStep::DistrictName, put).rows(take).await?;
         if let Who::Name(_) = self.who {
             let (home, who) = ([self.customer_warehouse, self.customer_district], self.who);
             self.customer = who.look_up(home, steps).await?;
@@ -155,29 +155,29 @@ impl Payment {
             _ => self.pay(steps).await?,
         }
         steps
-            .ask(Step::History, |values| self.put_history(values))
+            .ask(TpccStep::History, |values| self.put_history(values))
             .done()
             .await?;
         steps.commit()
     }
 
-    /// Changes the customer's row as it was read.
+    /// Changes the customer's row after it is read.
     async fn pay(&self, steps: &mut Steps<'_>) -> Result<(), Interrupted> {
         let is_bad = |value: Value<'_>| matches!(value, Value::Bytes(b"BC"));
         let is_bad = |said: Said<'_>| said.value_at(CREDIT, is_bad).ok_or("customer");
         let put = |values: &mut Parameters| self.put_customer(values);
-        let is_bad = steps.ask(Step::Customer, put).rows(is_bad).await?;
+        let is_bad = steps.ask(TpccStep::Customer, put).rows(is_bad).await?;
         if !is_bad {
             let put = |values: &mut Parameters| {
                 values.cents(self.cents);
                 values.cents(self.cents);
                 self.put_customer(values);
             };
-            return steps.ask(Step::Pay, put).done().await;
+            return steps.ask(TpccStep::Pay, put).done().await;
         }
         let mut data = PaymentText::<DATA_BYTES>::default();
         let take = |said: Said<'_>| said.value_at(0, |v| data.take(v)).ok_or("customer");
-        steps.ask(Step::Data, put).rows(take).await?;
+        steps.ask(TpccStep::Data, put).rows(take).await?;
         let put = |values: &mut Parameters| {
             values.cents(self.cents);
             values.cents(self.cents);
@@ -189,7 +189,7 @@ impl Payment {
             });
             self.put_customer(values);
         };
-        steps.ask(Step::PayBad, put).done().await
+        steps.ask(TpccStep::PayBad, put).done().await
     }
 
     /// Changes the customer's row before it is read.
@@ -200,10 +200,10 @@ impl Payment {
             values.written(|out| self.put_data(out));
             self.put_customer(values);
         };
-        steps.ask(Step::Pay, put).done().await?;
+        steps.ask(TpccStep::Pay, put).done().await?;
         let put = |values: &mut Parameters| self.put_customer(values);
         steps
-            .ask(Step::Customer, put)
+            .ask(TpccStep::Customer, put)
             .rows(has_row("customer"))
             .await
     }

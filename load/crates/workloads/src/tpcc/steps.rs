@@ -1,10 +1,10 @@
 //! How a transaction asks: by its steps, whose statements are in the book.
 
 use super::Tpcc;
-use super::book::{Book, Step};
+use super::book::{Book, TpccStep};
 use super::deck::Card;
 use super::keys::Ask;
-use crate::native::{Asked, Asker, Ended, EventEnd, Interrupted, OpenEvent, Said};
+use crate::native::{Asked, Asker, EventEnd, EventResult, Interrupted, OpenEvent, Said};
 use crate::statement::Parameters;
 use contend_random::Stream;
 
@@ -30,7 +30,7 @@ impl Steps<'_> {
     #[inline(always)]
     pub fn ask(
         &mut self,
-        step: Step,
+        step: TpccStep,
         put: impl FnOnce(&mut Parameters),
     ) -> Asked<'_, Tpcc, impl FnOnce(&mut OpenEvent, &mut Parameters) -> usize> {
         self.ask_variant(step, 0, put)
@@ -40,7 +40,7 @@ impl Steps<'_> {
     #[inline(always)]
     pub fn ask_variant(
         &mut self,
-        step: Step,
+        step: TpccStep,
         variant: usize,
         put: impl FnOnce(&mut Parameters),
     ) -> Asked<'_, Tpcc, impl FnOnce(&mut OpenEvent, &mut Parameters) -> usize> {
@@ -52,20 +52,21 @@ impl Steps<'_> {
     }
 
     pub fn begin(&mut self) -> impl Future<Output = Result<(), Interrupted>> {
-        self.ask(Step::Begin, |_| ()).done()
+        self.ask(TpccStep::Begin, |_| ()).done()
     }
 
     /// Ends the transaction by its only statement.
-    pub fn call(&mut self, put: impl FnOnce(&mut Parameters)) -> Ended {
-        self.ask(Step::Call, put).last(EventEnd::Done)
+    pub fn call(&mut self, put: impl FnOnce(&mut Parameters)) -> EventResult {
+        self.ask(TpccStep::Call, put).last(EventEnd::Done)
     }
 
-    pub fn commit(&mut self) -> Ended {
-        self.ask(Step::Commit, |_| ()).last(EventEnd::Done)
+    pub fn commit(&mut self) -> EventResult {
+        self.ask(TpccStep::Commit, |_| ()).last(EventEnd::Done)
     }
 
-    pub fn roll_back(&mut self) -> Ended {
-        self.ask(Step::Rollback, |_| ()).last(EventEnd::RolledBack)
+    pub fn roll_back(&mut self) -> EventResult {
+        self.ask(TpccStep::Rollback, |_| ())
+            .last(EventEnd::RolledBack)
     }
 }
 

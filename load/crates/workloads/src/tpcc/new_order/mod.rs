@@ -7,11 +7,11 @@
 mod line;
 mod wordings;
 
-use super::book::Step;
+use super::book::TpccStep;
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
 use super::steps::{Steps, has_row, kept_id, number};
-use crate::native::{Ended, EventEnd, Interrupted, Last, Said};
+use crate::native::{EventEnd, EventResult, Interrupted, LastQuestion, Said};
 use crate::statement::{Parameters, cents_of};
 use contend_random::Stream;
 use contend_random::nurand::A_OL_I_ID;
@@ -68,7 +68,7 @@ impl NewOrder {
         }
     }
 
-    pub async fn run(&mut self, steps: &mut Steps<'_>) -> Ended {
+    pub async fn run(&mut self, steps: &mut Steps<'_>) -> EventResult {
         if steps.way() == Ask::Procedure {
             return self.call(steps).await;
         }
@@ -79,7 +79,7 @@ impl NewOrder {
             values.int(customer);
         };
         let is_there = has_row("a customer, or its warehouse or district");
-        steps.ask(Step::Customer, put).rows(is_there).await?;
+        steps.ask(TpccStep::Customer, put).rows(is_there).await?;
         self.order = self.number_order(steps).await?;
         let key = [self.order, self.district, self.warehouse];
         let order = [self.customer, self.count as u64, self.all_local()];
@@ -87,9 +87,9 @@ impl NewOrder {
             values.ints(key);
             values.ints(order);
         };
-        steps.ask(Step::Order, put).done().await?;
+        steps.ask(TpccStep::Order, put).done().await?;
         steps
-            .ask(Step::NewOrder, |values| values.ints(key))
+            .ask(TpccStep::NewOrder, |values| values.ints(key))
             .done()
             .await?;
         match steps.way() {
@@ -104,16 +104,16 @@ impl NewOrder {
         }
     }
 
-    async fn call(&self, steps: &mut Steps<'_>) -> Ended {
+    async fn call(&self, steps: &mut Steps<'_>) -> EventResult {
         let take = |said: Said<'_>| match (number(said), self.rolls_back) {
             (Some(0), false) => Err("item, row of stock, customer or district"),
             _ => Ok(()),
         };
         steps
-            .ask(Step::Call, |values| self.put_call(values))
+            .ask(TpccStep::Call, |values| self.put_call(values))
             .rows(take)
             .await?;
-        Ok(Last::End(match self.rolls_back {
+        Ok(LastQuestion::End(match self.rolls_back {
             true => EventEnd::RolledBack,
             false => EventEnd::Done,
         }))
@@ -124,13 +124,13 @@ impl NewOrder {
         let put = |values: &mut Parameters| values.ints([self.warehouse, self.district]);
         let read = |said: Said<'_>| number(said).ok_or("district");
         if steps.way() != Ask::NoRead {
-            let order = steps.ask(Step::District, put).rows(read).await?;
-            steps.ask(Step::NextOrder, put).done().await?;
+            let order = steps.ask(TpccStep::District, put).rows(read).await?;
+            steps.ask(TpccStep::NextOrder, put).done().await?;
             return Ok(order);
         }
-        match steps.ask(Step::NextOrder, put).summary(kept_id).await? {
+        match steps.ask(TpccStep::NextOrder, put).summary(kept_id).await? {
             // Orders count from 1: the answer had none.
-            0 => steps.ask(Step::District, put).rows(read).await,
+            0 => steps.ask(TpccStep::District, put).rows(read).await,
             order => Ok(order),
         }
     }
@@ -140,11 +140,11 @@ impl NewOrder {
             let line = self.line(place);
             let put = |values: &mut Parameters| values.int(line.item);
             let price = |said: Said<'_>| said.value_at(0, cents_of).ok_or("item");
-            let price = steps.ask(Step::Item, put).rows(price).await?;
+            let price = steps.ask(TpccStep::Item, put).rows(price).await?;
             self.set_prices(line.item, price);
             let key = [self.district, line.supplier, line.item];
             let put = |values: &mut Parameters| values.ints(key);
-            let stock = steps.ask(Step::Stock, put).rows(Stock::read).await?;
+            let stock = steps.ask(TpccStep::Stock, put).rows(Stock::read).await?;
             self.set_stock(place, line.supplier, line.item, &stock);
             self.update_stock(place, steps).await?;
             self.insert_line(place, steps).await?;
@@ -152,7 +152,7 @@ impl NewOrder {
         if self.rolls_back {
             let item = self.line(self.there()).item;
             let put = |values: &mut Parameters| values.int(item);
-            steps.ask(Step::Item, put).rows(|_| Ok(())).await?;
+            steps.ask(TpccStep::Item, put).rows(|_| Ok(())).await?;
         }
         Ok(())
     }
@@ -184,7 +184,7 @@ impl NewOrder {
                 values.ints([line.quantity; 3]);
                 self.put_update(&line, values);
             };
-            steps.ask(Step::UpdateStock, put).done().await?;
+            steps.ask(TpccStep::UpdateStock, put).done().await?;
         }
         self.read_stocks(steps).await?;
         self.insert_lines(steps).await
@@ -216,7 +216,7 @@ impl NewOrder {
         let variant = self.count - LINES_MIN;
         let take = |said: Said<'_>| self.take_items(said);
         steps
-            .ask_variant(Step::Items, variant, put)
+            .ask_variant(TpccStep::Items, variant, put)
             .rows(take)
             .await
     }
@@ -237,7 +237,7 @@ impl NewOrder {
         let variant = there.max(LINES_MIN) - LINES_MIN;
         let take = |said: Said<'_>| self.take_stocks(said);
         steps
-            .ask_variant(Step::Stocks, variant, put)
+            .ask_variant(TpccStep::Stocks, variant, put)
             .rows(take)
             .await
     }
@@ -254,7 +254,7 @@ impl NewOrder {
             values.int(line.stock_after() as u64);
             self.put_update(&line, values);
         };
-        steps.ask(Step::UpdateStock, put).done()
+        steps.ask(TpccStep::UpdateStock, put).done()
     }
 
     #[inline(always)]
@@ -265,7 +265,7 @@ impl NewOrder {
     ) -> impl Future<Output = Result<(), Interrupted>> {
         let line = self.line(place);
         let put = move |values: &mut Parameters| self.put_line(place, &line, values);
-        steps.ask(Step::Line, put).done()
+        steps.ask(TpccStep::Line, put).done()
     }
 
     fn insert_lines(&self, steps: &mut Steps<'_>) -> impl Future<Output = Result<(), Interrupted>> {
@@ -275,7 +275,7 @@ impl NewOrder {
         };
         // One line less if the item of the last one is not there.
         let variant = self.there() - (LINES_MIN - 1);
-        steps.ask_variant(Step::Lines, variant, put).done()
+        steps.ask_variant(TpccStep::Lines, variant, put).done()
     }
 
     fn take_items(&mut self, said: Said<'_>) -> Result<(), &'static str> {

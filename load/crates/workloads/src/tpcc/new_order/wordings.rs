@@ -1,7 +1,7 @@
 //! The statements of a new order at each step, for each way of asking.
 
 use super::{LINES_MAX, LINES_MIN};
-use crate::tpcc::book::{Step, Wording, lists};
+use crate::tpcc::book::{TpccStep, Wording, lists};
 use crate::tpcc::keys::Ask;
 
 const STOCK_COLUMNS: &str = "s_quantity, s_data, ELT(?, s_dist_01, s_dist_02, s_dist_03, \
@@ -14,47 +14,47 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let say = Wording::new;
     if ask == Ask::Procedure {
         let call = "CALL contend_new_order(?, ?, ?, ?, ?, ?)";
-        return vec![say(Step::Call, "call").text(call)];
+        return vec![say(TpccStep::Call, "call").text(call)];
     }
-    let mut wordings = vec![say(Step::Begin, "begin").frame()];
+    let mut wordings = vec![say(TpccStep::Begin, "begin").frame()];
     if ask == Ask::NoRead {
         wordings.extend([
-            say(Step::Customer, "select_customer").text(
+            say(TpccStep::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax, d_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id \
                  JOIN district ON d_w_id = c_w_id AND d_id = c_d_id \
                  WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(Step::NextOrder, "update_district").text(
+            say(TpccStep::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 \
                  WHERE d_w_id = ? AND d_id = ?",
             ),
             // Asked if the answer has no number: a front of MariaDB's Spider hands the UPDATE over
             // to a different server, and the answer of that server stays there.
-            say(Step::District, "select_district").text(
+            say(TpccStep::District, "select_district").text(
                 "SELECT d_next_o_id - 1 FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
         ]);
     } else {
         wordings.extend([
-            say(Step::Customer, "select_customer").text(
+            say(TpccStep::Customer, "select_customer").text(
                 "SELECT c_discount, c_last, c_credit, w_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
-            say(Step::District, "select_district").text(
+            say(TpccStep::District, "select_district").text(
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
-            say(Step::NextOrder, "update_district").text(
+            say(TpccStep::NextOrder, "update_district").text(
                 "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
             ),
         ]);
     }
     wordings.extend([
-        say(Step::Order, "insert_order").text(
+        say(TpccStep::Order, "insert_order").text(
             "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
              VALUES (?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        say(Step::NewOrder, "insert_new_order")
+        say(TpccStep::NewOrder, "insert_new_order")
             .text("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)"),
     ]);
     let locks = if ask == Ask::NoRead {
@@ -66,9 +66,9 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let stock =
             format!("SELECT {STOCK_COLUMNS} FROM stock WHERE s_w_id = ? AND s_i_id = ?{locks}");
         wordings.extend([
-            say(Step::Item, "select_item")
+            say(TpccStep::Item, "select_item")
                 .text("SELECT i_price, i_name, i_data FROM item WHERE i_id = ?"),
-            say(Step::Stock, "select_stock").text(&stock),
+            say(TpccStep::Stock, "select_stock").text(&stock),
         ]);
     } else {
         let items = "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})";
@@ -80,8 +80,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let items = lists(items, "?", least, most);
         let stocks = lists(&stocks, "(?, ?)", least, most);
         wordings.extend([
-            say(Step::Items, "select_items").texts(items),
-            say(Step::Stocks, "select_stocks").texts(stocks),
+            say(TpccStep::Items, "select_items").texts(items),
+            say(TpccStep::Stocks, "select_stocks").texts(stocks),
         ]);
     }
     let quantity = match ask {
@@ -93,20 +93,20 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
          s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? \
          WHERE s_w_id = ? AND s_i_id = ?"
     );
-    wordings.push(say(Step::UpdateStock, "update_stock").text(&update));
+    wordings.push(say(TpccStep::UpdateStock, "update_stock").text(&update));
     const VALUES: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?)";
     wordings.push(match ask {
         Ask::Each | Ask::In => {
-            say(Step::Line, "insert_order_line").text(&INSERT_LINES.replace("{}", VALUES))
+            say(TpccStep::Line, "insert_order_line").text(&INSERT_LINES.replace("{}", VALUES))
         }
         _ => {
             let lines = lists(INSERT_LINES, VALUES, LINES_MIN - 1, LINES_MAX);
-            say(Step::Lines, "insert_order_lines").texts(lines)
+            say(TpccStep::Lines, "insert_order_lines").texts(lines)
         }
     });
     wordings.extend([
-        say(Step::Commit, "commit").frame(),
-        say(Step::Rollback, "rollback").frame(),
+        say(TpccStep::Commit, "commit").frame(),
+        say(TpccStep::Rollback, "rollback").frame(),
     ]);
     wordings
 }
