@@ -314,6 +314,7 @@ impl Engine for Epoll {
         }
     }
 
+    #[inline]
     fn event(&mut self, index: usize) -> (usize, Event<'_>) {
         if !self.gathered.is_empty() {
             self.send_gathered();

@@ -25,6 +25,7 @@ pub fn wrong_sequence(got: u8, wanted: u8) -> WireError {
 }
 
 /// Appends one packet, whose payload `write` appends. Returns the sequence number after it.
+#[inline]
 pub fn put_packet(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
@@ -33,16 +34,21 @@ pub fn put_packet(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u
 }
 
 /// Fills in the header of the packet that was begun at `start`, splitting it where it is long.
+#[inline]
 fn seal_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     let payload = out.len() - start - HEADER_BYTES;
-    if payload < PAYLOAD_MAX {
-        set_header(out, start, payload, sequence);
-        return sequence.wrapping_add(1);
+    if payload >= PAYLOAD_MAX {
+        return split_packet(out, start, sequence);
     }
-    // Rare and long: one copy of the payload buys a simple rule for all the short ones.
+    set_header(out, start, payload, sequence);
+    sequence.wrapping_add(1)
+}
+
+/// Rare and long: one copy of the payload buys a simple rule for all the short packets.
+#[cold]
+fn split_packet(out: &mut Vec<u8>, start: usize, mut sequence: u8) -> u8 {
     let whole = out.split_off(start + HEADER_BYTES);
     out.truncate(start);
-    let mut sequence = sequence;
     let mut chunks = whole.chunks(PAYLOAD_MAX);
     loop {
         let chunk = chunks.next().unwrap_or_default();
@@ -57,6 +63,7 @@ fn seal_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     }
 }
 
+#[inline]
 fn set_header(out: &mut [u8], at: usize, payload: usize, sequence: u8) {
     let length = (payload as u32).to_le_bytes();
     if let Some(header) = out.get_mut(at..at + HEADER_BYTES) {

@@ -89,7 +89,11 @@ impl PreparedStatement {
                 return;
             }
             let nulls = out.len();
-            out.resize(nulls + self.types.len().div_ceil(8), 0);
+            match self.types.len() {
+                // The usual case in one store.
+                ..=8 => out.push(0),
+                types => out.resize(nulls + types.div_ceil(8), 0),
+            }
             out.push(u8::from(!self.types_sent));
             if !self.types_sent {
                 out.extend_from_slice(self.types.as_flattened());
