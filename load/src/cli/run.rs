@@ -66,9 +66,9 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let log = log.transpose().map_err(absolute)?;
     plan.make_paths_absolute().map_err(absolute)?;
     let mut scripts = Scripts::default();
-    let job = job_of(&plan, Share::WHOLE, &mut |plan| asked(plan, &mut scripts))?;
-    if scripts.want_os_threads() {
-        host::threads::refuse(&job)?;
+    let mut job = job_of(&plan, Share::WHOLE, &mut |plan| asked(plan, &mut scripts))?;
+    if scripts.read.iter().any(Planned::wants_os_threads) {
+        job.setup.block();
     }
     let log = log.map(|path| NewFile::create(&path)).transpose()?;
     Ok((job, log.map(BufWriter::new), scripts))
@@ -88,7 +88,6 @@ fn asked(plan: &mut Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
             );
         }
         let run = scripts.read(plan, spec)?;
-        // Threads of the operating system may run the script: they use the same dispenser.
         let dispenser = Arc::clone(&run.dispenser);
         return Ok((Arc::new(ScriptWorkload::new(run)), dispenser));
     }
@@ -141,22 +140,15 @@ impl Scripts {
             .flat_map(|script| script.run.loaded.later());
         files.collect()
     }
-
-    fn want_os_threads(&self) -> bool {
-        self.read.iter().any(Planned::wants_os_threads)
-    }
 }
 
 fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, CommandError> {
     let mut writer = OutcomeWriter::new(&job.setup, log);
     let take = &mut |progress: Progress<'_>| writer.take(progress);
-    let measured = match scripts.read.first() {
-        None => run(job, take),
-        Some(first) => {
-            let servers = scripts.want_os_threads().then_some(&first.servers);
-            let hosted: Vec<_> = scripts.read.iter().map(Planned::hosted).collect();
-            host::measure(&hosted, servers, job, take)
-        }
+    let hosted: Vec<_> = scripts.read.iter().map(Planned::hosted).collect();
+    let measured = match hosted.is_empty() {
+        true => run(job, take),
+        false => host::measure(&hosted, job, take),
     };
     let outcome = match measured {
         Ok(measured) => {

@@ -1,5 +1,5 @@
-//! A blocking connection: for control statements, for loading rows, and for threads of a script
-//! that block. The protocol on it is that of a [`Link`], as on the event loop.
+//! A blocking connection: for control statements, for loading rows, and for what a script does
+//! besides events. The protocol on it is that of a [`Link`], as on the event loop.
 //!
 //! The caller decides how long to wait: while nothing happens on the socket, the caller's
 //! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, and a

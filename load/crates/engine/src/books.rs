@@ -2,13 +2,13 @@
 //! each interval.
 
 use super::edges::Timeline;
-use super::job::{ArmJob, Several};
-use super::messages::Mailbox;
+use super::job::{ArmJob, Setup};
 use super::seat::Seat;
 use super::slow::SlowEvents;
+use super::tallies::Tallies;
 use crate::workload::EventTimes;
 use contend_client::request::Ending;
-use contend_figures::{Latency, Query, Tally};
+use contend_figures::{KindTally, Latency, Query, Tally};
 use std::sync::Arc;
 
 /// Spare tallies of each shape. They go to the controller and come back empty, so that no interval
@@ -17,27 +17,34 @@ const ON_THEIR_WAY: usize = 2;
 
 /// The books of one worker.
 pub(super) struct Books {
+    /// Without fields if the worker shares a tally with others.
     tally: Box<Tally>,
+    shares: bool,
+    /// Edges of the load so far.
+    edges: u32,
     /// The controller returns empty tallies here.
-    mailbox: Arc<Mailbox>,
+    tallies: Arc<Tallies>,
     /// Events that have begun since the load did.
     pub(super) begun: u64,
     pub(super) slow: SlowEvents,
 }
 
 impl Books {
-    /// The books of a run with these arms; the first is loaded.
-    pub(super) fn new(mailbox: Arc<Mailbox>, arms: &Several<ArmJob>) -> Self {
-        let mut known = Vec::new();
-        for shape in arms.iter().map(ArmJob::shape) {
-            if !known.contains(&shape) {
+    /// The books of a run; the first arm is loaded.
+    pub(super) fn new(tallies: Arc<Tallies>, setup: &Setup) -> Self {
+        let (shares, mut known) = (setup.blocks, Vec::new());
+        for shape in setup.arms.iter().map(ArmJob::shape) {
+            if !shares && !known.contains(&shape) {
                 known.push(shape);
-                (0..ON_THEIR_WAY).for_each(|_| mailbox.put_tally(Box::new(Tally::new(shape))));
+                (0..ON_THEIR_WAY).for_each(|_| tallies.put(Box::new(Tally::new(shape))));
             }
         }
+        let shape = (!shares).then(|| setup.arms.first.shape());
         Self {
-            tally: Box::new(Tally::new(arms.first.shape())),
-            mailbox,
+            tally: Box::new(Tally::new(shape.unwrap_or_default())),
+            shares,
+            edges: 0,
+            tallies,
             begun: 0,
             slow: SlowEvents::none(),
         }
@@ -45,35 +52,66 @@ impl Books {
 
     /// Records for this arm from now on. All figures of the arm before were handed over.
     pub(super) fn turn_to(&mut self, arm: &ArmJob) {
-        self.begun = 0;
+        (self.begun, self.edges) = (0, 0);
         let shape = arm.shape();
-        if shape != self.tally.shape() {
-            let mut left = std::mem::replace(&mut self.tally, self.mailbox.take_tally(shape));
+        if !self.shares && shape != self.tally.shape() {
+            let mut left = std::mem::replace(&mut self.tally, self.tallies.take(shape));
             left.clear();
-            self.mailbox.put_tally(left);
+            self.tallies.put(left);
         }
     }
 
-    /// Returns the tally so far. From now on the worker records in an empty one.
-    pub(super) fn hand_over(&mut self) -> Box<Tally> {
-        let empty = self.mailbox.take_tally(self.tally.shape());
-        std::mem::replace(&mut self.tally, empty)
+    /// Returns the tally so far, at an edge of the load. From now on the worker records in an empty
+    /// one. None if a worker with the same tally was there before.
+    pub(super) fn hand_over(&mut self) -> Option<Box<Tally>> {
+        self.edges += 1;
+        match self.shares {
+            true => self.tallies.hand_over(self.edges),
+            false => self.hand_over_rest(),
+        }
+    }
+
+    /// Returns the records after the last edge. None if the controller takes them from a shared
+    /// tally, when all have ended.
+    pub(super) fn hand_over_rest(&mut self) -> Option<Box<Tally>> {
+        if self.shares {
+            return None;
+        }
+        let empty = self.tallies.take(self.tally.shape());
+        Some(std::mem::replace(&mut self.tally, empty))
+    }
+
+    #[inline(always)]
+    fn record(&mut self, record: impl FnOnce(&mut Tally)) {
+        match self.shares {
+            false => record(&mut self.tally),
+            true => self.tallies.share(record),
+        }
+    }
+
+    #[inline(always)]
+    fn record_kind(&mut self, kind: u8, record: impl FnOnce(&mut KindTally)) {
+        self.record(|tally| {
+            if let Some(tally) = tally.kinds.get_mut(usize::from(kind)) {
+                record(tally);
+            }
+        });
     }
 
     /// The seat's event has begun.
     #[inline]
     pub(super) fn begin_event(&mut self, seat: &Seat) {
-        self.tally.begun += u64::from(seat.counts);
+        let counts = u64::from(seat.counts);
+        self.record(|tally| tally.begun += counts);
         self.begun += 1;
     }
 
     /// The seat's event begins again.
     #[cold]
     pub(super) fn retry_event(&mut self, seat: &Seat) {
-        if seat.counts
-            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
-        {
-            tally.retries += 1;
+        if seat.counts {
+            let kind = seat.session.kind();
+            self.record_kind(kind, |tally| tally.retries += 1);
         }
     }
 
@@ -96,35 +134,36 @@ impl Books {
         if !std::mem::take(&mut seat.counts) {
             return;
         }
-        let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
-            return;
-        };
-        let response_ns = now_ns.saturating_sub(seat.intended_ns);
-        tally.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
         self.slow
             .see(seat.index, seat.intended_ns, seat.begun_ns, now_ns);
-        if tried_again_ns > 0 || ending.rolled_back {
-            let last_try_ns = now_ns.saturating_sub(tried_again_ns);
-            let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
-            tally.record_more(response_ns, ending.rolled_back, last_try_ns);
-        }
+        let response_ns = now_ns.saturating_sub(seat.intended_ns);
+        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
+        self.record_kind(ending.kind, |tally| {
+            tally.record_ns(response_ns, lag_ns);
+            if tried_again_ns > 0 || ending.rolled_back {
+                let last_try_ns = now_ns.saturating_sub(tried_again_ns);
+                let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
+                tally.record_more(response_ns, ending.rolled_back, last_try_ns);
+            }
+        });
     }
 
     /// An event ends well that may have been under way at an edge of the window.
     #[cold]
     fn cut_event(&mut self, seat: &Seat, kind: u8, part_inside: f64) {
-        if let Some(tally) = self.tally.kinds.get_mut(usize::from(kind)) {
-            tally.cut += part_inside - f64::from(u8::from(seat.counts));
-        }
+        let cut = part_inside - f64::from(u8::from(seat.counts));
+        self.record_kind(kind, |tally| tally.cut += cut);
     }
 
     /// The seat's event ends well with an answer of this node.
     #[inline]
     pub(super) fn count_event_of_node(&mut self, seat: &Seat, node: u16) {
-        if seat.counts
-            && let Some(tally) = self.tally.nodes.get_mut(usize::from(node))
-        {
-            tally.events += 1;
+        if seat.counts {
+            self.record(|tally| {
+                if let Some(tally) = tally.nodes.get_mut(usize::from(node)) {
+                    tally.events += 1;
+                }
+            });
         }
     }
 
@@ -160,7 +199,7 @@ impl Books {
     ) {
         self.cut_timed_event(seat, times, now_ns, timeline);
         if seat.counts {
-            self.tally.begun += 1;
+            self.record(|tally| tally.begun += 1);
             self.record_times(times);
         }
     }
@@ -182,19 +221,14 @@ impl Books {
     }
 
     fn record_times(&mut self, times: EventTimes) {
-        if let Some(tally) = self.tally.kinds.first_mut() {
-            tally.record_ns(times.response_ns, times.lag_ns);
-        }
+        self.record_kind(0, |tally| tally.record_ns(times.response_ns, times.lag_ns));
     }
 
     /// The seat's event is given up, if it is in one.
     pub(super) fn drop_event(&mut self, seat: &mut Seat) {
         seat.tried_again_ns = 0;
-        if seat.event.take().is_some()
-            && std::mem::take(&mut seat.counts)
-            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
-        {
-            tally.failed += 1;
+        if seat.event.take().is_some() && std::mem::take(&mut seat.counts) {
+            self.record_kind(seat.session.kind(), |tally| tally.failed += 1);
         }
     }
 
@@ -210,29 +244,24 @@ impl Books {
     ) {
         // A query counts in the window in which its event was due to begin.
         if !seat.counts {
-            self.tally.carried += 1;
+            self.record(|tally| tally.carried += 1);
             return;
         }
         seat.queries += 1;
-        if let Some(tally) = self.tally.classes.get_mut(class) {
-            tally.add(query, &time_ns);
-        }
-        if !self.tally.nodes.is_empty() {
-            self.add_query_of_node(usize::from(node), query, time_ns());
-        }
+        self.record(|tally| {
+            if let Some(tally) = tally.classes.get_mut(class) {
+                tally.add(query, &time_ns);
+            }
+            if !tally.nodes.is_empty() {
+                add_query_of_node(tally, usize::from(node), query, time_ns());
+            }
+        });
     }
 
     /// A query that was under way at an edge of the window was answered.
     #[cold]
     pub(super) fn add_cut(&mut self, cut: f64) {
-        self.tally.cut += cut;
-    }
-
-    #[inline(never)]
-    fn add_query_of_node(&mut self, node: usize, query: &Query, time_ns: u64) {
-        if let Some(node) = self.tally.nodes.get_mut(node) {
-            node.queries.add(query, || time_ns);
-        }
+        self.record(|tally| tally.cut += cut);
     }
 
     /// Counts an error of a server or of a connection.
@@ -246,22 +275,35 @@ impl Books {
         message: &str,
     ) {
         let statement = || seat.session.statement();
-        for errors in self.tally.errors_of(usize::from(node)) {
-            errors.record(code, sqlstate, message, statement);
-        }
+        self.record(|tally| {
+            for errors in tally.errors_of(usize::from(node)) {
+                errors.record(code, sqlstate, message, statement);
+            }
+        });
     }
 
     /// A connection was opened in `took_ns`. If it had been lost, it was gone for `outage_ns`.
     pub(super) fn add_connect(&mut self, node: u16, took_ns: u64, outage_ns: Option<u64>) {
-        let connects = self.tally.connect.get_or_insert_default();
-        connects.record_ns(took_ns);
-        if let Some(outage_ns) = outage_ns {
-            self.tally.add_outage(usize::from(node), outage_ns);
-        }
+        self.record(|tally| {
+            let connects = tally.connect.get_or_insert_default();
+            connects.record_ns(took_ns);
+            if let Some(outage_ns) = outage_ns {
+                tally.add_outage(usize::from(node), outage_ns);
+            }
+        });
     }
 
     /// Takes the connect times that were recorded so far.
     pub(super) fn take_connects(&mut self) -> Option<Box<Latency>> {
-        self.tally.connect.take()
+        let mut connects = None;
+        self.record(|tally| connects = tally.connect.take());
+        connects
+    }
+}
+
+#[inline(never)]
+fn add_query_of_node(tally: &mut Tally, node: usize, query: &Query, time_ns: u64) {
+    if let Some(node) = tally.nodes.get_mut(node) {
+        node.queries.add(query, || time_ns);
     }
 }

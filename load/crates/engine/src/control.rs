@@ -2,6 +2,7 @@
 //! edges of the window, and adds up the workers' figures.
 
 use super::edges::Timeline;
+use super::ending::Reported;
 use super::job::Setup;
 use super::measured::{Ended, Inside, Left, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report};
@@ -19,19 +20,11 @@ use std::time::{Duration, SystemTime};
 
 /// Time from the begin command until the workers begin: enough for all to receive it.
 const BEGIN_IN_NS: u64 = 2_000_000;
-/// How long a worker may take, on an overloaded machine, for something that normally takes no time.
-/// A worker that takes longer counts as stuck.
-const WORKER_GRACE_NS: u64 = 10_000_000_000;
-/// How much of that a session may compute before it is stopped, and how often it is asked to stop.
-const STOP_AFTER_NS: u64 = 2_000_000_000;
-const STOP_EVERY_NS: u64 = 200_000_000;
-
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {
-    /// The tally of the first worker that handed it over; those of the others are added to it.
-    tally: Box<Tally>,
+    /// The first tally that was handed over, and by whom; the others are added to it.
+    tally: Option<(Box<Tally>, u32)>,
     counts: Counts,
-    owner: u32,
     workers: u32,
     begun: u64,
     next_due_ns: Option<u64>,
@@ -51,8 +44,8 @@ pub(super) struct Controller<'a> {
     begin: Begin,
     /// Its name, and how many threads there are of it.
     engine: (&'static str, u32),
-    mailboxes: Vec<Arc<Mailbox>>,
-    reports: Receiver<Report>,
+    pub(super) mailboxes: Vec<Arc<Mailbox>>,
+    pub(super) reports: Receiver<Report>,
     pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
     /// Intervals that not every worker has handed over.
     intervals: VecDeque<OpenInterval>,
@@ -73,10 +66,10 @@ pub(super) struct Controller<'a> {
     /// How long the oldest event had waited that was due and had not begun at that end.
     oldest_wait_ns: u64,
     setup_connects: Latency,
-    /// Intervals that each worker has handed over.
-    handed_over: Vec<u32>,
+    /// What each worker has reported.
+    pub(super) reported: Vec<Reported>,
     /// The arm that is loaded.
-    arm: u16,
+    pub(super) arm: u16,
     /// The sum of the window, and of the events that ended after it.
     pub(super) tally: Tally,
     pub(super) drained: Tally,
@@ -84,7 +77,7 @@ pub(super) struct Controller<'a> {
     pub(super) slow: Vec<SlowEvent>,
     pub(super) timeline: Timeline,
     pub(super) ended: Ended,
-    workers_closed: u32,
+    pub(super) workers_closed: u32,
     workers_drained: u32,
     workers_idle: u32,
     /// When the last of them became idle.
@@ -120,7 +113,7 @@ impl<'a> Controller<'a> {
             begun_closed: 0,
             oldest_wait_ns: 0,
             setup_connects: Latency::new(),
-            handed_over: vec![0; mailboxes.len()],
+            reported: vec![Reported::default(); mailboxes.len()],
             arm: 0,
             tally: setup.tally(0),
             drained: setup.tally(0),
@@ -139,7 +132,7 @@ impl<'a> Controller<'a> {
     }
 
     /// How many workers there are, of all tongues.
-    fn workers(&self) -> u32 {
+    pub(super) fn workers(&self) -> u32 {
         self.mailboxes.len() as u32
     }
 
@@ -218,8 +211,9 @@ impl<'a> Controller<'a> {
         (self.begun_opened, self.workers_opened) = (0, 0);
         (self.workers_closed, self.workers_drained) = (0, 0);
         self.backlogs.clear();
-        self.handed_over.fill(0);
+        self.reported.fill(Reported::default());
         let job = self.setup.arms.at(arm);
+        self.shared().for_each(|tallies| tallies.begin(job.shape()));
         job.dispenser.begin(begin_ns, self.timeline.open_ns);
         self.tell(Command::Begin(self.timeline, arm));
     }
@@ -302,16 +296,6 @@ impl<'a> Controller<'a> {
         }
     }
 
-    pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
-        // A script that computes blocks its worker until its event is over: allow `drain_ns` too.
-        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
-        while self.workers_closed < self.workers() {
-            let report = self.next_before(limit_ns)?;
-            self.take(report)?;
-        }
-        Ok(())
-    }
-
     /// After the window of an arm: waits until every event has ended. False if some have not ended
     /// by `limit_ns`.
     pub(super) fn wait_until_drained(&mut self, limit_ns: u64) -> Result<bool, Failure> {
@@ -323,6 +307,7 @@ impl<'a> Controller<'a> {
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             }
         }
+        self.take_shared_rest();
         Ok(true)
     }
 
@@ -341,61 +326,10 @@ impl<'a> Controller<'a> {
         (inside, drained)
     }
 
-    fn wait_for_end(&mut self, drain_ns: u64) -> Result<Left, Failure> {
-        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(drain_ns);
-        let (mut ended, mut left) = (0, Left::default());
-        while ended < self.workers() {
-            match self.next_before(limit_ns)? {
-                Report::Ended {
-                    tally,
-                    unfinished,
-                    unanswered,
-                    longest_wait_ns,
-                    counts,
-                    stopped_ns,
-                } => {
-                    ended += 1;
-                    left.counts.extend(counts);
-                    left.stopped_ns = left.stopped_ns.max(stopped_ns);
-                    left.unfinished += unfinished;
-                    self.drained.merge(&tally);
-                    left.unanswered += unanswered;
-                    left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
-                }
-                // After a signal, the wait is no longer than if the signal had ended the run.
-                Report::Signal if drain_ns > self.setup.drain_ns => {
-                    self.tell(Command::Release(self.setup.drain_ns));
-                }
-                report => self.take(report)?,
-            }
+    pub(super) fn take(&mut self, report: Report) -> Result<(), Failure> {
+        if self.is_of_lost(&report) {
+            return Ok(());
         }
-        Ok(left)
-    }
-
-    /// The next report. Sessions that compute without end are stopped some time before the limit.
-    fn next_before(&mut self, limit_ns: u64) -> Result<Report, Failure> {
-        let mut until_ns = limit_ns.saturating_sub(WORKER_GRACE_NS - STOP_AFTER_NS);
-        let mut computes = false;
-        loop {
-            let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
-            match self.reports.recv_timeout(left) {
-                Ok(report) => return Ok(report),
-                Err(RecvTimeoutError::Timeout) if until_ns < limit_ns => {
-                    for arm in self.setup.arms.iter() {
-                        computes |= arm.workload.stop();
-                    }
-                    until_ns = match computes {
-                        true => limit_ns.min(clock::now_ns() + STOP_EVERY_NS),
-                        false => limit_ns,
-                    };
-                }
-                Err(RecvTimeoutError::Timeout) if computes => return Err(never_back()),
-                Err(_) => return Err(gone()),
-            }
-        }
-    }
-
-    fn take(&mut self, report: Report) -> Result<(), Failure> {
         match report {
             Report::Interval {
                 worker,
@@ -408,13 +342,14 @@ impl<'a> Controller<'a> {
             }
             Report::Opened {
                 worker,
-                open_ns,
                 before,
                 counts,
                 begun,
             } => {
                 self.give_back(worker, before);
-                self.timeline.open_ns = open_ns.min(self.timeline.close_ns);
+                if let Some(reported) = self.reported.get_mut(worker as usize) {
+                    reported.opened = Some(begun);
+                }
                 self.begun_opened += begun;
                 self.workers_opened += 1;
                 self.counts_opened.extend(counts);
@@ -431,15 +366,21 @@ impl<'a> Controller<'a> {
                 tally,
                 slow,
             } => {
-                self.drained.merge(&tally);
+                if let Some(tally) = &tally {
+                    self.drained.merge(tally);
+                }
                 self.slow.extend(slow);
                 self.give_back(worker, tally);
                 self.workers_drained += 1;
             }
             Report::Closed {
+                worker,
                 cpu_ns,
                 queries_by_seat,
             } => {
+                if let Some(reported) = self.reported.get_mut(worker as usize) {
+                    reported.has_closed = true;
+                }
                 self.workers_closed += 1;
                 self.busiest_worker_cpu_ns = self.busiest_worker_cpu_ns.max(cpu_ns);
                 self.queries_by_seat.extend(queries_by_seat);
@@ -484,34 +425,40 @@ impl<'a> Controller<'a> {
 
     /// Adds a worker's next interval to those of the others. Reports each interval that is now
     /// handed over by all workers.
-    fn take_interval(
+    pub(super) fn take_interval(
         &mut self,
         worker: u32,
-        tally: Box<Tally>,
+        tally: Option<Box<Tally>>,
         counts: Counts,
         begun: u64,
         next_due_ns: Option<u64>,
     ) {
-        self.tally.merge(&tally);
-        let Some(handed_over) = self.handed_over.get_mut(worker as usize) else {
+        if let Some(tally) = &tally {
+            self.tally.merge(tally);
+        }
+        let Some(reported) = self.reported.get_mut(worker as usize) else {
             return;
         };
-        let place = (*handed_over - self.backlogs.len() as u32) as usize;
-        *handed_over += 1;
+        let place = (reported.intervals - self.backlogs.len() as u32) as usize;
+        reported.intervals += 1;
         match self.intervals.get_mut(place) {
             Some(interval) => {
-                interval.tally.merge(&tally);
                 interval.counts.extend(counts);
                 interval.workers += 1;
                 interval.begun += begun;
                 let earliest = [interval.next_due_ns, next_due_ns];
                 interval.next_due_ns = earliest.into_iter().flatten().min();
-                self.give_back(worker, tally);
+                match (&mut interval.tally, tally) {
+                    (Some((sum, _)), Some(tally)) => {
+                        sum.merge(&tally);
+                        self.give_back(worker, Some(tally));
+                    }
+                    (none, tally) => *none = none.take().or(tally.map(|tally| (tally, worker))),
+                }
             }
             None => self.intervals.push_back(OpenInterval {
-                tally,
+                tally: tally.map(|tally| (tally, worker)),
                 counts,
-                owner: worker,
                 workers: 1,
                 begun,
                 next_due_ns,
@@ -526,15 +473,19 @@ impl<'a> Controller<'a> {
                 break;
             };
             self.tell_interval(&interval);
-            self.give_back(interval.owner, interval.tally);
+            if let Some((tally, owner)) = interval.tally {
+                self.give_back(owner, Some(tally));
+            }
         }
     }
 
     /// Clears a tally and returns it to its worker. It is cleared here so that the worker need not.
-    fn give_back(&self, worker: u32, mut tally: Box<Tally>) {
-        tally.clear();
-        if let Some(mailbox) = self.mailboxes.get(worker as usize) {
-            mailbox.put_tally(tally);
+    fn give_back(&self, worker: u32, tally: Option<Box<Tally>>) {
+        if let Some(mut tally) = tally
+            && let Some(mailbox) = self.mailboxes.get(worker as usize)
+        {
+            tally.clear();
+            mailbox.tallies.put(tally);
         }
     }
 
@@ -557,12 +508,14 @@ impl<'a> Controller<'a> {
         self.due_closed = self.due_before(end_ns);
         let backlog = self.due_closed.saturating_sub(interval.begun);
         let seconds = |ns: u64| ns as f64 / 1e9;
-        if !self.setup.has_arms() {
+        if !self.setup.has_arms()
+            && let Some((tally, _)) = &interval.tally
+        {
             (self.progress)(Progress::Interval {
                 index,
                 start_s: seconds(start_ns.saturating_sub(timeline.open_ns)),
                 duration_s: seconds(end_ns.saturating_sub(start_ns)),
-                tally: &interval.tally,
+                tally,
                 counts: &interval.counts,
                 backlog,
             });
@@ -581,15 +534,7 @@ impl<'a> Controller<'a> {
     }
 }
 
-/// A session could not be stopped: it is in a function that knows nothing of being stopped.
-fn never_back() -> Failure {
-    Failure::with_hint(
-        "a thread of the script did not return after the end of the run",
-        "check which function of C or of Lua's library its event() is in",
-    )
-}
-
-fn gone() -> Failure {
+pub(super) fn gone() -> Failure {
     Failure {
         hint: Some("this is a fault of contend-load; report it with the plan".to_owned()),
         ..Failure::plain("a worker has exited or hangs")

@@ -89,12 +89,6 @@ pub struct Edges {
     pub next_ns: u64,
 }
 
-impl Default for Edges {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Edges {
     pub fn new() -> Self {
         Self {
@@ -121,13 +115,6 @@ impl Edges {
         if self.phase <= WorkerPhase::Measure {
             self.next_ns = self.next_ns.min(at_ns);
         }
-    }
-
-    /// The window has opened later than planned.
-    pub fn open_late(&mut self, at_ns: u64, checkpoints_ns: &[u64]) {
-        self.timeline.open_ns = at_ns.min(self.timeline.close_ns);
-        let open_ns = self.timeline.open_ns;
-        self.next_ns = self.timeline.interval_end_ns(open_ns, checkpoints_ns);
     }
 
     /// Sessions end, until this time at the latest.
@@ -256,16 +243,5 @@ mod tests {
         edges.arm(TIMELINE);
         edges.close_by(50);
         assert_eq!(crossed(&mut edges, &[50]), [[Armed, Warmup, Measure]]);
-    }
-
-    #[test]
-    fn a_window_that_opens_late_has_whole_intervals() {
-        let mut edges = Edges::new();
-        edges.arm(TIMELINE);
-        crossed(&mut edges, &[130]);
-        edges.open_late(130, &[]);
-        assert_eq!(edges.next_ns, 230);
-        edges.open_late(900, &[]);
-        assert_eq!(edges.timeline.open_ns, 320);
     }
 }

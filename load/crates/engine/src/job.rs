@@ -222,6 +222,8 @@ pub struct Setup {
     pub connections: u32,
     pub share: Share,
     pub workers: u32,
+    /// Sessions may block their thread: each connection has a worker of its own.
+    pub blocks: bool,
     pub seed: u64,
     pub errors: ErrorPolicy,
     /// For each answer before the load begins.
@@ -259,6 +261,7 @@ impl Setup {
             connections,
             share: Share::WHOLE,
             workers: threads::for_connections(connections),
+            blocks: false,
             seed: 0,
             errors: ErrorPolicy {
                 retry: Vec::new(),
@@ -275,6 +278,12 @@ impl Setup {
             checkpoints_ns: Vec::new(),
             looks_first: false,
         }
+    }
+
+    /// Gives each connection a worker of its own, because its sessions may block their thread.
+    pub fn block(&mut self) {
+        self.workers = self.own_connections().max(1);
+        self.blocks = true;
     }
 
     /// How to reach a server.

@@ -19,7 +19,8 @@ pub mod choice;
 mod connect;
 mod control;
 pub mod counters;
-pub mod edges;
+mod edges;
+mod ending;
 mod group;
 mod idle;
 pub mod job;
@@ -27,7 +28,7 @@ mod links;
 mod look;
 pub mod measured;
 pub mod merge;
-pub mod messages;
+mod messages;
 pub mod of_plan;
 mod pace;
 mod preflight;
@@ -37,6 +38,7 @@ mod shared;
 mod slices;
 mod slow;
 mod steps;
+mod tallies;
 mod turns;
 pub mod worker;
 pub mod workload;
@@ -62,49 +64,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
+use tallies::Tallies;
 use worker::Worker;
+
+/// Files of a worker besides its connections: its event queue, and both ends of its bell.
+const FILES_PER_WORKER: u64 = 3;
+/// The stack of a worker. Sessions that need more have one of their own.
+const STACK_BYTES: usize = 512 << 10;
 
 /// Runs a job, reports its progress and returns the measurements.
 ///
 /// # Errors
 /// The run failed, or it measured nothing.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
-    let name = choose(job.engine, job.setup.sockets_of(0))?.name;
-    let tongues = job.setup.tongues();
-    let threads = job.setup.workers * tongues.len() as u32;
-    run_on((name, threads), job, progress, |setup, reports| {
-        let tongues = tongues.into_iter();
-        let tongues =
-            tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
-        let start = |(number, tongue)| {
-            let mailbox = Mailbox::new().map(Arc::new)?;
-            let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
-            spawn(format!("worker-{number}"), reports, move |reports| {
-                // The only places that know which engines and dialects there are.
-                let work = match (name, tongue) {
-                    (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
-                    (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
-                    (_, Tongue::Sql) => work::<Epoll, Link>,
-                    (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
-                };
-                work(number, setup, told, reports);
-            })?;
-            Ok(mailbox)
-        };
-        (0..).zip(tongues).map(start).collect()
-    })
-}
-
-/// Runs a job on the workers that `start` starts, each with its mailbox. `engine`: the name of
-/// their engine, and its number of threads.
-pub fn run_on(
-    engine: (&'static str, u32),
-    job: Job,
-    progress: &mut dyn FnMut(Progress<'_>),
-    start: impl FnOnce(&Arc<Setup>, &Sender<Report>) -> std::io::Result<Vec<Arc<Mailbox>>>,
-) -> Result<Measured, Failure> {
+    // Of a ring for each of many threads most would be empty.
+    let name = match job.setup.blocks {
+        true => Epoll::NAME,
+        false => choose(job.engine, job.setup.sockets_of(0))?.name,
+    };
     let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
-    limits::make_room_for(sockets.sum()).map_err(|error| Failure {
+    let files = sockets.sum::<u64>() + u64::from(job.setup.workers) * FILES_PER_WORKER;
+    limits::make_room_for(files).map_err(|error| Failure {
         hint: Some("raise it (ulimit -n), or use fewer connections".to_owned()),
         ..Failure::plain(error.to_string())
     })?;
@@ -122,8 +102,13 @@ pub fn run_on(
     if setup.looks_first {
         preflight::check(&setup, &stop)?;
     }
-    let mailboxes = start(&setup, &sender)
+    let mailboxes = start(name, &setup, &sender)
         .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
+    let engine = match setup.blocks {
+        true => "threads",
+        false => name,
+    };
+    let engine = (engine, mailboxes.len() as u32);
     let begin = match job.begin_from {
         None => Begin::WhenReady,
         Some(input) => {
@@ -204,8 +189,45 @@ fn given_up(tally: &Tally) -> Option<Failure> {
     })
 }
 
-/// Starts a worker on a thread of its own.
-pub fn spawn(
+/// Starts the workers of a run, each with its mailbox.
+fn start(
+    engine: &'static str,
+    setup: &Arc<Setup>,
+    reports: &Sender<Report>,
+) -> std::io::Result<Vec<Arc<Mailbox>>> {
+    let tongues = setup.tongues();
+    let workers = setup.workers * tongues.len() as u32;
+    let tallies = match setup.blocks {
+        true => tallies::shared(workers),
+        false => workers as usize,
+    };
+    let tallies: Vec<Arc<Tallies>> = (0..tallies).map(|_| Arc::default()).collect();
+    let tongues = tongues.into_iter();
+    let tongues = tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
+    let start = |((number, tongue), tallies)| {
+        let mailbox = Arc::new(Mailbox::new(Arc::clone(tallies))?);
+        let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
+        spawn(format!("worker-{number}"), reports, move |reports| {
+            // The only places that know which engines and dialects there are.
+            let work = match (engine, tongue) {
+                (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
+                (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
+                (_, Tongue::Sql) => work::<Epoll, Link>,
+                (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
+            };
+            work(number, setup, told, reports);
+        })?;
+        Ok(mailbox)
+    };
+    (0..)
+        .zip(tongues)
+        .zip(tallies.iter().cycle())
+        .map(start)
+        .collect()
+}
+
+/// Does the work on a thread of its own.
+fn spawn(
     name: String,
     reports: &Sender<Report>,
     work: impl FnOnce(Sender<Report>) + Send + 'static,
@@ -221,7 +243,8 @@ pub fn spawn(
             }
         }
     };
-    std::thread::Builder::new().name(name).spawn(lives)?;
+    let thread = std::thread::Builder::new().name(name);
+    thread.stack_size(STACK_BYTES).spawn(lives)?;
     Ok(())
 }
 
@@ -232,7 +255,9 @@ fn work<E: Engine, D: Dialect>(
     reports: Sender<Report>,
 ) {
     let place = number % setup.workers.max(1);
-    threads::keep_apart(place, setup.workers);
+    if !setup.blocks {
+        threads::keep_apart(place, setup.workers);
+    }
     threads::be_punctual();
     let sockets = setup.sockets_of(place);
     let made = mailbox

@@ -2,13 +2,14 @@
 
 use super::edges::Timeline;
 use super::slow::SlowEvent;
+use super::tallies::Tallies;
 use contend_client::dialect::SessionFacts;
 use contend_figures::outcome::Failure;
-use contend_figures::{Latency, Reading, Tally, TallyShape};
+use contend_figures::{Latency, Reading, Tally};
 use contend_reactor::wait::Bell;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A command from the controller to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,8 @@ pub enum Command {
 /// Each seat's own counts, by the seat's index; empty unless sessions count.
 pub type Counts = Vec<(u32, Reading)>;
 
-/// A report from a worker to the controller.
+/// A report from a worker to the controller. A tally is none if the worker shares it with others,
+/// and one of them hands it over.
 #[derive(Debug)]
 pub enum Report {
     /// Every session is ready; the facts that one of them agreed with each of its servers, and the
@@ -39,24 +41,24 @@ pub enum Report {
     /// One interval of the window, in order.
     Interval {
         worker: u32,
-        tally: Box<Tally>,
+        tally: Option<Box<Tally>>,
         counts: Counts,
         /// Events of the schedule that have begun since the load did.
         begun: u64,
         /// When the first event was due that the worker has and has not begun.
         next_due_ns: Option<u64>,
     },
-    /// The window is open, since `open_ns`; earlier records, and the number of events begun before,
-    /// do not belong to it.
+    /// The window is open; earlier records, and the number of events begun before, do not belong
+    /// to it.
     Opened {
         worker: u32,
-        open_ns: u64,
-        before: Box<Tally>,
+        before: Option<Box<Tally>>,
         counts: Counts,
         begun: u64,
     },
     /// The window is closed; every interval was sent before.
     Closed {
+        worker: u32,
         cpu_ns: u64,
         /// Each seat's index and queries.
         queries_by_seat: Vec<(u32, u64)>,
@@ -64,7 +66,7 @@ pub enum Report {
     /// After the window of an arm every event has ended; these are those that ended since.
     Drained {
         worker: u32,
-        tally: Box<Tally>,
+        tally: Option<Box<Tally>>,
         slow: Vec<SlowEvent>,
     },
     /// Every session of the worker has ended by itself, or has no more events in this slice; the
@@ -76,7 +78,8 @@ pub enum Report {
     /// `unfinished` events of it did not. `unanswered` requests, also of earlier events, had no
     /// answer; the longest waited `longest_wait_ns`. The last session stopped at `stopped_ns`.
     Ended {
-        tally: Box<Tally>,
+        worker: u32,
+        tally: Option<Box<Tally>>,
         counts: Counts,
         stopped_ns: u64,
         unfinished: u32,
@@ -96,17 +99,33 @@ pub enum Report {
 /// bell rang, or at the edge of an interval, so the request loop shares nothing.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
-    /// The worker takes one when it hands over its own, so an interval allocates nothing.
-    #[allow(clippy::vec_box, reason = "they go to and fro as they are, uncopied")]
-    tallies: Mutex<Vec<Box<Tally>>>,
+    pub(super) tallies: Arc<Tallies>,
     bell: Bell,
 }
 
+impl Report {
+    /// The worker that it is from, if it tells.
+    pub fn worker(&self) -> Option<u32> {
+        match self {
+            Self::Interval { worker, .. }
+            | Self::Opened { worker, .. }
+            | Self::Closed { worker, .. }
+            | Self::Drained { worker, .. }
+            | Self::Ended { worker, .. } => Some(*worker),
+            Self::Ready { .. }
+            | Self::Idle { .. }
+            | Self::Failed(_)
+            | Self::Begin { .. }
+            | Self::Signal => None,
+        }
+    }
+}
+
 impl Mailbox {
-    pub fn new() -> io::Result<Self> {
+    pub fn new(tallies: Arc<Tallies>) -> io::Result<Self> {
         Ok(Self {
             commands: Mutex::new(Vec::new()),
-            tallies: Mutex::new(Vec::new()),
+            tallies,
             bell: Bell::new()?,
         })
     }
@@ -114,10 +133,6 @@ impl Mailbox {
     /// A descriptor that becomes readable when a command comes.
     pub fn bell(&self) -> io::Result<OwnedFd> {
         self.bell.heard()
-    }
-
-    pub fn ring(&self) {
-        self.bell.ring();
     }
 
     pub fn put(&self, command: Command) {
@@ -131,20 +146,6 @@ impl Mailbox {
     pub fn take(&self) -> Vec<Command> {
         std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
     }
-
-    /// Leaves an empty tally.
-    pub fn put_tally(&self, tally: Box<Tally>) {
-        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        tallies.push(tally);
-    }
-
-    /// An empty tally of this shape; a new one if the controller has not returned any yet.
-    pub fn take_tally(&self, shape: TallyShape) -> Box<Tally> {
-        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = tallies.iter().rposition(|tally| tally.shape() == shape);
-        let empty = place.map(|place| tallies.swap_remove(place));
-        empty.unwrap_or_else(|| Box::new(Tally::new(shape)))
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_command_rings_the_bell() {
-        let mailbox = Mailbox::new().unwrap();
+        let mailbox = Mailbox::new(Arc::default()).unwrap();
         mailbox.put(Command::Release(7));
         mailbox.put(Command::CloseBy(5));
         assert_eq!(mailbox.take(), [Command::Release(7), Command::CloseBy(5)]);

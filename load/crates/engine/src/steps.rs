@@ -102,6 +102,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 Reason::Finish => Call::Finish,
             };
             let step = seat.session.next(call, &mut self.links.out);
+            if self.setup.blocks {
+                self.look_up();
+            }
             match self.carry_out(seat_index, step) {
                 Some(next) => reason = next,
                 None => return,

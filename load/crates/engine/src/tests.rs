@@ -161,7 +161,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
 #[test]
 fn a_session_has_as_many_links_as_there_are_numbers() {
     let job = job(Arc::new(AsksSecond));
-    let mailbox = Arc::new(Mailbox::new().unwrap());
+    let mailbox = Arc::new(Mailbox::new(Arc::default()).unwrap());
     let engine = Epoll::new(1, mailbox.bell().unwrap()).unwrap();
     let (sender, reports) = mpsc::channel();
     let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
@@ -288,7 +288,7 @@ fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     let mut job = job(Arc::new(AsksOnce));
     job.setup.arms.first.nodes.first.target = server.target();
     (job.setup.workers, job.setup.setup_timeout_ns) = (1, 60 * SECOND_NS);
-    let mailbox = Arc::new(Mailbox::new().unwrap());
+    let mailbox = Arc::new(Mailbox::new(Arc::default()).unwrap());
     let (waits, waited) = mpsc::channel();
     let engine = Epoll::new(2, mailbox.bell().unwrap()).unwrap();
     let engine = Noting { engine, waits };

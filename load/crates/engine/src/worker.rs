@@ -116,7 +116,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let turns = |(arm, job)| Turns::new(&setup, arm, job, &seats);
         Ok(Self {
             number,
-            books: Books::new(Arc::clone(&mailbox), &setup.arms),
+            books: Books::new(Arc::clone(&mailbox.tallies), &setup),
             turns: turns((0, &setup.arms.first)),
             turns_of_others: (1..).zip(&setup.arms.more).map(turns).collect(),
             drained: 0,
@@ -199,6 +199,14 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
+    /// A session that may block was called: its next step is taken now, however long it took.
+    pub(super) fn look_up(&mut self) {
+        self.reactor.tick();
+        if matches!(self.edges.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
+            self.cross_edges();
+        }
+    }
+
     fn cross_edges(&mut self) {
         let mut begins = false;
         while let Some(before) =
@@ -225,7 +233,6 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.cpu_opened_ns = clock::thread_cpu_ns();
         self.report(Report::Opened {
             worker: self.number,
-            open_ns: self.edges.timeline.open_ns,
             before,
             counts: self.counts(),
             begun: self.books.begun,
@@ -243,6 +250,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         });
         if self.edges.phase == WorkerPhase::Closed {
             self.report(Report::Closed {
+                worker: self.number,
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
                 queries_by_seat: self.queries_by_connection(),
             });
@@ -284,7 +292,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         if self.drained == self.seats.len() {
             self.drained += 1;
-            let tally = self.books.hand_over();
+            let tally = self.books.hand_over_rest();
             let slow = self.take_slow();
             self.report(Report::Drained {
                 worker: self.number,
@@ -421,8 +429,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.hang_up(token);
         }
         self.edges.phase = WorkerPhase::Over;
-        let tally = self.books.hand_over();
+        let tally = self.books.hand_over_rest();
         self.report(Report::Ended {
+            worker: self.number,
             tally,
             counts: self.counts(),
             stopped_ns: self.stopped_ns,

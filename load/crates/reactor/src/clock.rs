@@ -88,19 +88,6 @@ pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The clock of the calling thread's CPU time: others may read it as long as the thread lives.
-pub fn own_cpu_clock() -> Option<libc::clockid_t> {
-    let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer refers to a live local, and the calling thread is alive.
-    let found = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
-    (found == 0).then_some(clock)
-}
-
-/// CPU time by such a clock.
-pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
-    read_ns(clock)
-}
-
 /// CPU time that a process has used, all its threads together; none if it is gone.
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;

@@ -150,7 +150,7 @@ impl Dispenser {
     /// limit, they continue at a multiple of it, so a list begins with its first statement. Events
     /// due from `open_ns` on count towards the limit.
     pub fn begin(&self, begin_ns: u64, open_ns: u64) {
-        self.open(open_ns);
+        self.open_ns.store(open_ns, Relaxed);
         let next = self.whole_turns(self.next.load(Relaxed));
         self.next.store(next, Relaxed);
         self.taken.store(0, Relaxed);
@@ -175,11 +175,6 @@ impl Dispenser {
     /// Whether the number of events is limited.
     pub fn ends(&self) -> bool {
         self.limit < u64::MAX
-    }
-
-    /// Sets when the warm-up really ends, which may not be when it was planned to.
-    pub fn open(&self, open_ns: u64) {
-        self.open_ns.store(open_ns, Relaxed);
     }
 
     /// The next event for a connection that is free at `now_ns`.

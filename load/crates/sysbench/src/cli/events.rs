@@ -62,9 +62,11 @@ pub fn serve(
     let mut forced = None;
     let mut watch = None;
     let (mut opened, mut closed) = (None, None);
-    let on_threads = wants_os_threads(run, settings).then_some(&servers);
-    let job = job_of(run, settings, &servers);
-    let ran = host::run(run, on_threads, job, &mut |progress| match progress {
+    let mut job = job_of(run, settings, &servers);
+    if wants_os_threads(run, settings) {
+        job.setup.block();
+    }
+    let ran = host::run(run, job, &mut |progress| match progress {
         Progress::Ready { .. } => {
             drop(init_timeout.take());
             run.log.notice("Threads started!\n");

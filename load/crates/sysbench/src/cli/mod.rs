@@ -313,7 +313,7 @@ fn read_declared(
 
 /// A state in addition to those of the events, with the interface in it; it waits by blocking.
 fn state(run: &Arc<Run>, number: u32, servers: &Servers) -> Result<State, ScriptError> {
-    let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
+    let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()));
     State::new(Arc::clone(run), number, Box::new(io))
 }
 

@@ -1,9 +1,6 @@
-//! How threads of a script wait that have a thread of the operating system each: by blocking.
+//! How a state of a script waits that has no events: by blocking its thread.
 
 use super::Servers;
-use super::cpu::CpuClocks;
-use super::gate::Gate;
-use super::recorder::Recorder;
 use crate::lua::figures::ThreadFigures;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
@@ -11,62 +8,25 @@ use contend_client::blocking::{BlockingLink, Broken, endless};
 use contend_client::dialect::Dialect as _;
 use contend_client::failure::{CANNOT_CONNECT, GONE, client_error, too_many_links};
 use contend_client::request::Reply;
-use contend_engine::arrival::Next;
 use contend_engine::workload;
 use contend_engine::workload::EventTimes;
-use contend_reactor::clock;
 use contend_wire::ServerError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Interval between checks for the end of the run while nothing is due.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// What the threads of a run share.
-pub struct Gang {
-    pub gate: Gate,
-    pub recorder: Recorder,
-    pub cpu: CpuClocks,
-}
 
 /// Waits by blocking.
 pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
     connections: Vec<Option<BlockingLink>>,
-    /// The thread's number, and the gang it belongs to; none for the states besides the threads.
-    gang: Option<(u32, Arc<Gang>)>,
-    /// When the run ends.
-    end_ns: u64,
-    over: bool,
 }
 
 impl BlockingIo {
-    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gang: Option<(u32, Arc<Gang>)>) -> Self {
+    pub fn new(run: Arc<Run>, servers: Arc<Servers>) -> Self {
         Self {
             run,
             servers,
             connections: Vec::new(),
-            gang,
-            end_ns: u64::MAX,
-            over: false,
-        }
-    }
-
-    /// Waits until an event is due, or the run is over.
-    fn wait_until(&mut self, due_ns: u64) -> Turn {
-        loop {
-            let left_ns = due_ns.saturating_sub(clock::now_ns());
-            if left_ns == 0 {
-                return Turn::Event(Some(clock::instant_of(due_ns)));
-            }
-            if self.is_over() {
-                self.over = true;
-                return Turn::Over;
-            }
-            let until_ns = due_ns.min(self.end_ns);
-            let wait = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
-            std::thread::sleep(wait.min(LOOK_EVERY));
         }
     }
 }
@@ -156,38 +116,21 @@ impl ThreadIo for BlockingIo {
     }
 
     fn event_ended(&mut self, due: Instant, times: EventTimes, figures: &ThreadFigures) {
-        if let Some((thread, gang)) = &self.gang {
-            gang.recorder.event_ended(*thread, due, times, figures);
-        }
+        figures.finish(due, times.response_ns);
     }
 
     fn next_event(&mut self) -> Turn {
-        if self.is_over() {
-            self.over = true;
-            return Turn::Over;
-        }
-        let dispenser = &self.run.dispenser;
-        let is_open = dispenser.schedule().is_some();
-        if !is_open && !dispenser.is_limited() {
-            return Turn::Event(None);
-        }
-        match dispenser.take(clock::now_ns()) {
-            Next::Done => Turn::Done,
-            Next::Event(_) if !is_open => Turn::Event(None),
-            Next::Event(due) => self.wait_until(due.at_ns),
-            Next::Nothing => self.wait_until(u64::MAX),
+        match self.is_over() {
+            true => Turn::Over,
+            false => Turn::Done,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.over || self.run.stop.is_over() || clock::now_ns() >= self.end_ns
+        self.run.stop.is_over()
     }
 
-    fn ready(&mut self) {
-        if let Some((_, gang)) = &self.gang {
-            self.end_ns = gang.gate.pass();
-        }
-    }
+    fn ready(&mut self) {}
 
     fn fill(&mut self, endpoint: usize, order: &TableRows) -> Option<Result<(), String>> {
         Some(super::fill::fill(&self.servers, endpoint, order))

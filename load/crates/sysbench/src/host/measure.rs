@@ -1,6 +1,5 @@
 //! Scripts as the workload of a plan, from `init` to `done`.
 
-use super::{Servers, threads};
 use crate::lua::run::Run;
 use crate::lua::sql::CONNECTING;
 use crate::lua::{State, thread};
@@ -15,14 +14,12 @@ use std::sync::{Arc, PoisonError};
 pub type Hosted<'s> = (&'s State, &'s Arc<Run>);
 
 /// Runs the scripts of a plan, one for each arm that has one: the `init` of each, the events on all
-/// threads, the `done` of each. They run on the event loop or, if servers are given, on threads of
-/// the operating system.
+/// threads, the `done` of each.
 ///
 /// # Errors
 /// A script failed, or the run could not be set up.
 pub fn measure(
     scripts: &[Hosted<'_>],
-    on_threads: Option<&Servers>,
     job: Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
@@ -39,7 +36,7 @@ pub fn measure(
         tell(progress);
     };
     let measured = match scripts {
-        [(_, run)] => self::run(run, on_threads, job, &mut tell),
+        [(_, run)] => self::run(run, job, &mut tell),
         _ => contend_engine::run(job, &mut tell),
     };
     let stopped = scripts.iter().find(|(_, run)| run.stop.has_failed());
@@ -61,27 +58,18 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Runs the events of a script, on the event loop, or if servers are given on threads of the
-/// operating system.
+/// Runs the events of a script.
 ///
 /// # Errors
 /// A thread could not begin, which it reported; or the run could not be set up.
-pub fn run(
-    run: &Arc<Run>,
-    on_threads: Option<&Servers>,
-    job: Job,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Measured, Failure> {
+pub fn run(run: &Run, job: Job, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
     let tell = &mut |progress: Progress<'_>| {
         if let Progress::Phase { name: "end", .. } = &progress {
             run.stop.end();
         }
         tell(progress);
     };
-    match on_threads {
-        Some(servers) => threads::run(run, servers, job, tell),
-        None => contend_engine::run(job, tell),
-    }
+    contend_engine::run(job, tell)
 }
 
 fn reconnects(counts: &[(u32, Reading)]) -> u64 {

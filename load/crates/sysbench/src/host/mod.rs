@@ -1,16 +1,10 @@
-//! Runs the threads of a script: on the event loop, or on threads of the operating system where the
-//! script waits in ways that the host cannot see. Either way a run gets a [`contend_engine::job::Job`] and
-//! returns a [`contend_engine::measured::Measured`], like every run.
+//! Runs scripts from `init` to `done`, and commands of a script on threads of its own.
 
 mod alarm;
 mod blocking_io;
-mod cpu;
 mod fill;
-mod gate;
 mod measure;
 mod os_threads;
-mod recorder;
-pub mod threads;
 
 pub use alarm::Alarm;
 pub use blocking_io::BlockingIo;

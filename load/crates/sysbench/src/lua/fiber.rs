@@ -12,7 +12,6 @@ use super::figures::ThreadFigures;
 use super::native_stack::STACK_BYTES;
 use super::run::Run;
 use super::state::State;
-use super::thread::{Duty, End};
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::lua::thread;
 use contend_client::request::{Class, LinkNumber, Reply, Request};
@@ -41,7 +40,9 @@ type Body = Coroutine<Wake, Step, FiberLeft>;
 enum FiberLeft {
     /// The setup is done. The rest of the thread can begin: the stack is empty.
     SetUp(State),
-    Ended(End),
+    /// It failed, with a message, before the load began.
+    NotReady,
+    Ended,
 }
 
 /// One thread of a script as a session of the driver.
@@ -55,7 +56,6 @@ pub struct Fiber {
 struct FiberLife {
     run: Arc<Run>,
     thread: u32,
-    duty: Duty,
     /// The statement that is being executed, to be quoted as an example with its error.
     about: Box<About>,
 }
@@ -70,7 +70,7 @@ struct About {
 impl Fiber {
     /// # Errors
     /// If there is not enough memory for one more stack.
-    pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
+    pub fn new(run: Arc<Run>, thread: u32) -> Result<Self, Failure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             Failure::with_hint(
                 format!("no stack for one more thread of the script: {error}"),
@@ -80,7 +80,6 @@ impl Fiber {
         let life = FiberLife {
             run,
             thread,
-            duty,
             about: Box::new(About {
                 text: std::ptr::null(),
                 length: 0,
@@ -108,7 +107,7 @@ impl Fiber {
                     CoroutineResult::Return(left) => self.returned(left, wake),
                 }
             }
-            (FiberLeft::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure::plain(NOT_READY))),
+            (FiberLeft::NotReady, _) => Step::Fail(Box::new(Failure::plain(NOT_READY))),
             _ => Step::Stop,
         }
     }
@@ -118,12 +117,12 @@ impl FiberLife {
     /// The setup, which goes deeper than events do: it runs the body of the script.
     fn set_up(&mut self, stack: DefaultStack) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
-        let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
+        let (thread, lowest) = (self.thread, stack.limit().get());
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
             let io = FiberIo::new(yielder, wake, about, &run, lowest);
-            match thread::set_up(&run, thread, duty, Box::new(io)) {
+            match thread::begin_events(&run, thread, Box::new(io)) {
                 Some(state) => FiberLeft::SetUp(state),
-                None => FiberLeft::Ended(End::NotReady),
+                None => FiberLeft::NotReady,
             }
         })
     }
@@ -131,12 +130,13 @@ impl FiberLife {
     /// Everything after the setup.
     fn go_on(&mut self, stack: DefaultStack, mut state: State) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
-        let (thread, duty, lowest) = (self.thread, self.duty, stack.limit().get());
+        let (thread, lowest) = (self.thread, stack.limit().get());
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
             let mut io = FiberIo::new(yielder, wake, about, &run, lowest);
             io.over = state.context().io.is_over();
             state.context().io = Box::new(io);
-            FiberLeft::Ended(thread::go_on(state, &run, thread, duty))
+            thread::go_on(state, &run, thread);
+            FiberLeft::Ended
         })
     }
 }
@@ -490,7 +490,6 @@ mod tests {
         let life = FiberLife {
             run: run_of(DEEP, 1),
             thread: 0,
-            duty: Duty::Events,
             about: Box::new(About {
                 text: std::ptr::null(),
                 length: 0,

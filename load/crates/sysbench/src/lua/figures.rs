@@ -21,8 +21,6 @@ pub struct ThreadFigures {
     time_ns_max: AtomicU64,
     /// One more than the shortest time, so that 0 can mean "none yet".
     time_ns_min: AtomicU64,
-    /// Events that have begun.
-    begun: AtomicU64,
     in_event: AtomicBool,
     running: AtomicBool,
     /// The time was over, and nothing else, when it ended.
@@ -38,7 +36,6 @@ impl ThreadFigures {
             time_ns: AtomicU64::new(0),
             time_ns_max: AtomicU64::new(0),
             time_ns_min: AtomicU64::new(0),
-            begun: AtomicU64::new(0),
             in_event: AtomicBool::new(false),
             running: AtomicBool::new(false),
             ran_to_the_end: AtomicBool::new(false),
@@ -66,7 +63,6 @@ impl ThreadFigures {
     /// An event has begun.
     #[inline]
     pub fn enter(&self) {
-        self.begun.store(self.begun.load(Relaxed) + 1, Relaxed);
         self.in_event.store(true, Relaxed);
     }
 
@@ -169,12 +165,6 @@ impl Figures {
             thread.ran_to_the_end.load(Relaxed) || thread.in_event.load(Relaxed)
         };
         self.threads.iter().any(was)
-    }
-
-    /// Events of all threads that have begun.
-    pub fn begun(&self) -> u64 {
-        let threads = self.threads.iter();
-        threads.map(|thread| thread.begun.load(Relaxed)).sum()
     }
 }
 

@@ -1,8 +1,8 @@
 //! How a thread of the script host waits: the seam between scripts and sockets.
 //!
-//! Scripts are written as if every call blocked. On an event loop each runs on a native stack of
-//! its own, which is left while it waits ([`super::fiber`]). Elsewhere (the `prepare` of one
-//! thread, report hooks, operating-system threads) the call really blocks.
+//! Scripts are written as if every call blocked. A thread that has events runs on a native stack of
+//! its own, which is left while it waits ([`super::fiber`]). Elsewhere (`prepare`, report hooks)
+//! the call really blocks.
 
 use super::figures::ThreadFigures;
 use contend_client::request::{LinkNumber, Reply};

@@ -3,7 +3,6 @@
 use super::fiber::Fiber;
 use super::run::Run;
 use super::stopping;
-use super::thread::Duty;
 use contend_engine::workload::{EventKind, SeatPlace, Session, Workload};
 use contend_figures::Reading;
 use contend_figures::outcome::Failure;
@@ -47,7 +46,7 @@ impl Workload for ScriptWorkload {
 
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let run = Arc::clone(&self.run);
-        let fiber = Fiber::new(run, seat.index, Duty::Events)?;
+        let fiber = Fiber::new(run, seat.index)?;
         Ok(Box::new(fiber))
     }
 }
