@@ -20,6 +20,7 @@ mod retries;
 mod rubbish;
 mod script_ends;
 mod script_files;
+mod script_threads;
 mod scripts;
 mod slices;
 mod station;

@@ -2,10 +2,9 @@
 //! edges of the window, and adds up the workers' figures.
 
 use super::edges::Timeline;
-use super::ending::Reported;
 use super::job::Setup;
 use super::measured::{Ended, Inside, Left, Measured, Progress, Queue};
-use super::messages::{Command, Counts, Mailbox, Report};
+use super::messages::{Command, Counts, Mailbox, Report, Reported};
 use super::processes::Processes;
 use super::slow::SlowEvent;
 use crate::arrival::DueCount;

@@ -23,19 +23,6 @@ const GRACE_OF_BLOCKED_NS: u64 = 3_000_000_000;
 const STOP_AFTER_NS: u64 = 2_000_000_000;
 const STOP_EVERY_NS: u64 = 200_000_000;
 
-/// What a worker has reported of the load.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reported {
-    /// Events that it had begun when its window opened.
-    pub(super) opened: Option<u64>,
-    /// Intervals that it has handed over.
-    pub(super) intervals: u32,
-    pub(super) has_closed: bool,
-    has_ended: bool,
-    /// It was given up: what it reports later comes too late.
-    is_lost: bool,
-}
-
 impl Controller<'_> {
     pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
         // A script that computes blocks its worker until its event is over: allow `drain_ns` too.

@@ -148,6 +148,19 @@ impl Mailbox {
     }
 }
 
+/// What a worker has reported of the load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reported {
+    /// Events that it had begun when its window opened.
+    pub(super) opened: Option<u64>,
+    /// Intervals that it has handed over.
+    pub(super) intervals: u32,
+    pub(super) has_closed: bool,
+    pub(super) has_ended: bool,
+    /// It was given up: what it reports later comes too late.
+    pub(super) is_lost: bool,
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

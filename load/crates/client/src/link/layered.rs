@@ -33,8 +33,8 @@ const REQUEST: Request = Request {
 };
 
 /// Whether packets are compressed, and whether they are encrypted.
-type Layers = (bool, bool);
-const LAYERS: [Layers; 4] = [(false, false), (true, false), (false, true), (true, true)];
+type FarLayers = (bool, bool);
+const LAYERS: [FarLayers; 4] = [(false, false), (true, false), (false, true), (true, true)];
 
 /// The server's end of the layers.
 struct Far {
@@ -43,7 +43,7 @@ struct Far {
 }
 
 impl Far {
-    fn new((compressed, encrypted): Layers) -> Self {
+    fn new((compressed, encrypted): FarLayers) -> Self {
         let tls = encrypted.then(|| {
             let key = KeyPair::generate().unwrap();
             let params = CertificateParams::new(Vec::new()).unwrap();
@@ -107,7 +107,7 @@ fn hear(link: &mut Link, bytes: &[u8]) -> Result<Heard, WireError> {
 }
 
 /// A link that has logged in, and its server.
-fn opened(layers: Layers) -> (Link, Far) {
+fn opened(layers: FarLayers) -> (Link, Far) {
     let required = Tls {
         mode: TlsMode::Required,
         ..Tls::default()
