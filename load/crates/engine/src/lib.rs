@@ -77,7 +77,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// # Errors
 /// The run failed, or it measured nothing.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
-    // Of a ring for each of many threads most would be empty.
+    // With a ring for each of many threads, most rings would be empty.
     let name = match job.setup.blocks {
         true => Epoll::NAME,
         false => choose(job.engine, job.setup.sockets_of(0))?.name,

@@ -1,4 +1,4 @@
-//! The tallies of workers while nobody records in them, and those that several workers record in.
+//! The tallies of workers that no worker records in now, and those that several record in.
 //!
 //! Histograms are large. A worker of many seats has some of its own, so that it locks nothing. Of
 //! workers with one seat each there may be hundreds: they share as many tallies as commonly write
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Shared tallies of a run at most: more threads than these seldom write at once.
 const SHARED_MAX: usize = 16;
 
-/// How many tallies so many workers share. Worker number n has number n modulo that.
+/// The number of tallies that this number of workers share. Worker n has tally n modulo that.
 pub(super) fn shared(workers: u32) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     cores.min(workers as usize).clamp(1, SHARED_MAX)
@@ -52,7 +52,7 @@ impl Tallies {
         record(&mut lock(&self.shared).tally);
     }
 
-    /// A load of this shape begins. Nobody records, and all records were handed over.
+    /// A load of this shape begins. No worker records, and all records were handed over.
     pub(super) fn begin(&self, shape: TallyShape) {
         let empty = self.take(shape);
         let mut shared = lock(&self.shared);

@@ -75,7 +75,7 @@ const PASSWORD: &str = "password";
 /// Reads words up to the first that is wrong; the first `from_files` of them stood in option files.
 ///
 /// # Errors
-/// What is wrong with that word.
+/// The problem with that word.
 pub fn parse(words: &[String], from_files: usize) -> Result<SlapOptions, String> {
     let mut reader = Reader {
         words: words.iter().enumerate(),
