@@ -63,15 +63,15 @@ impl Books {
     /// The seat's event has begun.
     #[inline]
     pub(super) fn begin_event(&mut self, seat: &Seat) {
-        self.tally.begun += u64::from(seat.counts);
+        self.tally.begun += u64::from(seat.slot.counts);
         self.begun += 1;
     }
 
     /// The seat's event begins again.
     #[cold]
     pub(super) fn retry_event(&mut self, seat: &Seat) {
-        if seat.counts
-            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        if seat.slot.counts
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.kind()))
         {
             tally.retries += 1;
         }
@@ -86,23 +86,30 @@ impl Books {
         now_ns: u64,
         timeline: &Timeline,
     ) {
-        if timeline.may_cut(seat.begun_ns, now_ns) {
-            let part = timeline.part_inside(seat.begun_ns, now_ns);
+        if timeline.may_cut(seat.slot.begun_ns, now_ns) {
+            let part = timeline.part_inside(seat.slot.begun_ns, now_ns);
             self.cut_event(seat, ending.kind, part);
         }
-        seat.event = None;
+        seat.slot.event = None;
         seat.events_on_link += 1;
-        let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
-        if !std::mem::take(&mut seat.counts) {
+        let tried_again_ns = std::mem::take(&mut seat.slot.tried_again_ns);
+        if !std::mem::take(&mut seat.slot.counts) {
             return;
         }
         let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
             return;
         };
-        let response_ns = now_ns.saturating_sub(seat.intended_ns);
-        tally.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
-        self.slow
-            .see(seat.index, seat.intended_ns, seat.begun_ns, now_ns);
+        let response_ns = now_ns.saturating_sub(seat.slot.intended_ns);
+        tally.record_ns(
+            response_ns,
+            seat.slot.begun_ns.saturating_sub(seat.slot.intended_ns),
+        );
+        self.slow.see(
+            seat.index,
+            seat.slot.intended_ns,
+            seat.slot.begun_ns,
+            now_ns,
+        );
         if tried_again_ns > 0 || ending.rolled_back {
             let last_try_ns = now_ns.saturating_sub(tried_again_ns);
             let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
@@ -114,14 +121,14 @@ impl Books {
     #[cold]
     fn cut_event(&mut self, seat: &Seat, kind: u8, part_inside: f64) {
         if let Some(tally) = self.tally.kinds.get_mut(usize::from(kind)) {
-            tally.cut += part_inside - f64::from(u8::from(seat.counts));
+            tally.cut += part_inside - f64::from(u8::from(seat.slot.counts));
         }
     }
 
     /// The seat's event ends well with an answer of this node.
     #[inline]
     pub(super) fn count_event_of_node(&mut self, seat: &Seat, node: u16) {
-        if seat.counts
+        if seat.slot.counts
             && let Some(tally) = self.tally.nodes.get_mut(usize::from(node))
         {
             tally.events += 1;
@@ -137,11 +144,11 @@ impl Books {
         timeline: &Timeline,
     ) {
         self.cut_timed_event(seat, times, now_ns, timeline);
-        seat.event = None;
+        seat.slot.event = None;
         seat.events_on_link += 1;
         // The time before its first request is lag: until then no server worked for this event.
-        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
-        if std::mem::take(&mut seat.counts) {
+        let lag_ns = seat.slot.begun_ns.saturating_sub(seat.slot.intended_ns);
+        if std::mem::take(&mut seat.slot.counts) {
             self.record_times(EventTimes {
                 lag_ns: lag_ns.clamp(times.lag_ns, times.response_ns.max(times.lag_ns)),
                 ..times
@@ -159,7 +166,7 @@ impl Books {
         timeline: &Timeline,
     ) {
         self.cut_timed_event(seat, times, now_ns, timeline);
-        if seat.counts {
+        if seat.slot.counts {
             self.tally.begun += 1;
             self.record_times(times);
         }
@@ -175,7 +182,7 @@ impl Books {
         let service_ns = times.response_ns.saturating_sub(times.lag_ns);
         let begun_ns = now_ns.saturating_sub(service_ns);
         // In a loop of the script's own, events of the window may follow one that does not count.
-        if !seat.counts || timeline.may_cut(begun_ns, now_ns) {
+        if !seat.slot.counts || timeline.may_cut(begun_ns, now_ns) {
             let part = timeline.part_inside(begun_ns, now_ns);
             self.cut_event(seat, 0, part);
         }
@@ -189,10 +196,10 @@ impl Books {
 
     /// The seat's event is given up, if it is in one.
     pub(super) fn drop_event(&mut self, seat: &mut Seat) {
-        seat.tried_again_ns = 0;
-        if seat.event.take().is_some()
-            && std::mem::take(&mut seat.counts)
-            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        seat.slot.tried_again_ns = 0;
+        if seat.slot.event.take().is_some()
+            && std::mem::take(&mut seat.slot.counts)
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.kind()))
         {
             tally.failed += 1;
         }
@@ -209,7 +216,7 @@ impl Books {
         time_ns: impl Fn() -> u64,
     ) {
         // A query counts in the window in which its event was due to begin.
-        if !seat.counts {
+        if !seat.slot.counts {
             self.tally.carried += 1;
             return;
         }
@@ -245,7 +252,7 @@ impl Books {
         sqlstate: &str,
         message: &str,
     ) {
-        let statement = || seat.session.statement();
+        let statement = || seat.statement();
         for errors in self.tally.errors_of(usize::from(node)) {
             errors.record(code, sqlstate, message, statement);
         }

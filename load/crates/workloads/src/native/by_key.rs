@@ -1,7 +1,7 @@
 //! The session of a native workload over HandlerSocket: it opens an index for each of its queries,
 //! and asks by key what they mean.
 
-use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
+use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Way, WhyAsked};
 use crate::statement::Parameters;
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
 use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
@@ -121,7 +121,6 @@ pub struct KeySession<K: Kind> {
     link: LinkNumber,
     last: usize,
     state: KeyState,
-    tries: Tries,
 }
 
 impl<K: Kind> KeySession<K> {
@@ -140,7 +139,6 @@ impl<K: Kind> KeySession<K> {
             link: 0,
             last: 0,
             state: KeyState::Ready,
-            tries: Tries::default(),
         }
     }
 
@@ -242,7 +240,7 @@ impl<K: Kind> KeySession<K> {
             KeyState::Asking(ends) => match (answer.error, answer.verdict, ends) {
                 (Some(_), Verdict::Retry, _) => {
                     self.state = KeyState::Ready;
-                    self.tries.again(&self.way, &self.event)
+                    self.way.retries.again(&self.event, answer.tries)
                 }
                 (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
                 // The requests of such an event do not depend on its answers.

@@ -1,7 +1,7 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
 use super::{
-    Carries, EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way,
+    Carries, EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Way,
     WhyAsked,
 };
 use crate::statement::{Parameters, Statement, only_touches_rows};
@@ -75,7 +75,6 @@ pub struct NativeSession<K: Kind> {
     link: LinkNumber,
     last: usize,
     state: NativeState,
-    tries: Tries,
 }
 
 #[derive(Clone, Copy)]
@@ -105,7 +104,6 @@ impl<K: Kind> NativeSession<K> {
             link: 0,
             last: 0,
             state: NativeState::Ready,
-            tries: Tries::default(),
         }
     }
 
@@ -300,7 +298,7 @@ impl<K: Kind> NativeSession<K> {
                 (Some(_), Verdict::Retry, _) if self.kind.leaves_transaction(&self.event) => {
                     self.roll_back(out)
                 }
-                (Some(_), Verdict::Retry, _) => self.try_again(),
+                (Some(_), Verdict::Retry, _) => self.try_again(answer.tries),
                 (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
                 (_, _, None) => {
                     let query = self.queries.get(self.last);
@@ -313,7 +311,7 @@ impl<K: Kind> NativeSession<K> {
                     self.go_on(WhyAsked::Said(said), out)
                 }
             },
-            NativeState::RollingBack => self.try_again(),
+            NativeState::RollingBack => self.try_again(answer.tries),
             NativeState::Ready => Step::Ready,
         }
     }
@@ -327,9 +325,9 @@ impl<K: Kind> NativeSession<K> {
 
     /// Begins the event again, or gives it up.
     #[cold]
-    fn try_again(&mut self) -> Step {
+    fn try_again(&mut self, tries: u32) -> Step {
         self.state = NativeState::Ready;
-        self.tries.again(&self.way, &self.event)
+        self.way.retries.again(&self.event, tries)
     }
 
     /// The link is gone, and so are its prepared statements.
