@@ -3,9 +3,9 @@
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
 use contend_client::request::Reply;
-use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step, Verdict};
+use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step};
 use contend_plan::Protocol;
-use contend_wire::{Capabilities, Prepared, Summary};
+use contend_wire::{Capabilities, Prepared};
 use contend_workloads::native::Way;
 use contend_workloads::told::native;
 use contend_workloads::{Sql, SqlError};
@@ -102,10 +102,7 @@ fn good(reply: Reply, parameters: usize) -> Answer<'static> {
         parameters: parameters.min(usize::from(u16::MAX)) as u16,
     };
     Answer {
-        summary: Summary::default(),
-        error: None,
-        verdict: Verdict::Ignore,
         prepared: (reply == Reply::Prepared).then_some(prepared),
-        bytes: None,
+        ..Answer::default()
     }
 }

@@ -287,24 +287,26 @@ fn a_connection_is_set_up_once_and_opened_again_between_events() {
     }
 }
 
+/// Refuses the statements whose key is divisible by 3.
+struct Refuses;
+
+impl Script for Refuses {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
+        let text = String::from_utf8_lossy(body);
+        let key = text
+            .rsplit(' ')
+            .next()
+            .and_then(|key| key.parse::<u64>().ok());
+        let answer = match key {
+            Some(key) if key % 3 == 0 => fake::error(1, 1205, "HY000", &format!("lock {key}")),
+            _ => fake::right_answer(command),
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
 #[test]
 fn an_error_is_that_of_the_request_that_it_answers() {
-    /// Refuses the statements whose key is divisible by 3.
-    struct Refuses;
-    impl Script for Refuses {
-        fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
-            let text = String::from_utf8_lossy(body);
-            let key = text
-                .rsplit(' ')
-                .next()
-                .and_then(|key| key.parse::<u64>().ok());
-            let answer = match key {
-                Some(key) if key % 3 == 0 => fake::error(1, 1205, "HY000", &format!("lock {key}")),
-                _ => fake::right_answer(command),
-            };
-            to.write_all(&answer).is_ok()
-        }
-    }
     for engine in ENGINES {
         let folder = Folder::new(&format!("depth-error-{engine}"));
         let server = FakeServer::start(&folder.0, Refuses);
@@ -378,6 +380,32 @@ fn a_node_that_drops_connections_takes_nothing_from_the_books() {
             (&json!(1_500), &json!(1_500))
         );
         assert!(done["reconnects"].as_u64().unwrap() > 5, "{done}");
+    }
+}
+
+#[test]
+fn errors_of_a_node_are_kept_while_a_different_one_is_connected_again() {
+    let folders = ["bad", "refusing"].map(|name| Folder::new(&format!("depth-node-{name}")));
+    let bad = FakeServer::start(&folders[0].0, Drops(40));
+    let refusing = FakeServer::start(&folders[1].0, Refuses);
+    for engine in ENGINES {
+        let load = json!({"connections": 1, "depth": 16, "measure_s": 600, "events": 1_500,
+            "engine": engine, "protocol": "text", "errors": {"retry_limit": 2}});
+        let mut plan = asked(socket(&bad.socket), points(), load);
+        plan["nodes"] = json!([
+            {"name": "bad"},
+            {"name": "refusing", "server": {"socket": refusing.socket}},
+        ]);
+        let done = last(&plan);
+        add_up(&done);
+        assert!(done["reconnects"].as_u64().unwrap() > 5, "{done}");
+        let failed = done["failed"].as_u64().unwrap();
+        assert!((100..400).contains(&failed), "{done}");
+        let errors = done["errors"].as_array().unwrap();
+        let refused = errors.iter().find(|error| error["code"] == 1205).unwrap();
+        // Three tries of each; one more if a try was refused while the session could not be asked.
+        let count = refused["count"].as_u64().unwrap();
+        assert!((3 * failed..4 * failed).contains(&count), "{done}");
     }
 }
 

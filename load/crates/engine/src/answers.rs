@@ -14,6 +14,7 @@ use contend_figures::outcome::Failure;
 use contend_reactor::engine::Engine;
 use contend_wire::WireError;
 use std::io;
+use std::time::Duration;
 
 /// Places of the classes of a workload that counts by answer.
 const READ: usize = 0;
@@ -21,7 +22,7 @@ const WRITE: usize = 1;
 const OTHER: usize = 2;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// Takes the bytes received on a link that seats share: there may be several answers in it.
+    /// Takes the bytes received on a link with a queue: there may be several answers in it.
     #[inline(never)]
     pub(super) fn take_answers(&mut self, token: usize, heard: Result<Heard, WireError>) {
         let mut heard = heard;
@@ -37,6 +38,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             if !is_answer || !self.links.end_answer(token) {
                 return;
             }
+            self.links.turn(&mut self.seats, token);
             heard = self.links.hear_left(token);
         }
     }
@@ -89,9 +91,6 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         self.count(token, request);
         let Some(ending) = request.ends else {
-            if self.links.shares {
-                self.links.note_setup(token, request);
-            }
             return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
         };
         if let Some(seat) = self.seats.get_mut(seat_index) {
@@ -100,24 +99,19 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.books
                 .end_event(seat, ending, self.reactor.now_ns(), timeline);
         }
-        self.offer_event(seat_index);
+        self.end_event(seat_index);
     }
 
     /// The event of a request that was sent began with it, if it was the first.
     #[inline]
     fn note_begin(&mut self, token: usize) {
-        if let Some(connection) = self.links.at(token) {
-            self.note_begin_of(connection.seat, token);
-        }
-    }
-
-    fn note_begin_of(&mut self, seat_index: usize, token: usize) {
-        if let Some(seat) = self.seats.get_mut(seat_index)
-            && !seat.is_begun
+        if let Some(connection) = self.links.at(token)
+            && let Some(seat) = self.seats.get_mut(connection.seat)
+            && !seat.slot.is_begun
             && let Some(sent_ns) = self.reactor.engine.sent_ns(token)
         {
-            seat.begun_ns = sent_ns;
-            seat.is_begun = true;
+            seat.slot.begun_ns = sent_ns;
+            seat.slot.is_begun = true;
         }
     }
 
@@ -167,6 +161,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[cold]
     fn refused(&mut self, token: usize, request: Request) {
         self.count(token, request);
+        self.recall(token);
         let Some(connection) = self.links.at(token) else {
             return;
         };
@@ -184,7 +179,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.setup.errors.verdict(error.code)
         };
         let Some(verdict) = verdict else {
-            let failure = failure::of_statement(error, seat.session.statement());
+            let failure = failure::of_statement(error, seat.statement());
             return self.fail(self.setup.named(connection.at, failure));
         };
         if self.is_inside(seat) {
@@ -193,7 +188,29 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.books
                 .add_error(seat, node, code, sqlstate, &error.message);
         }
-        self.go_on(seat_index, Reason::Answer(token, verdict));
+        let next = match seat.is_busy() {
+            true => self.retry(seat_index, Duration::ZERO),
+            false => Some(Reason::Answer(token, verdict)),
+        };
+        if let Some(reason) = next {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    /// Lets the session of a seat with depth make the request of the slot again, which is not sent:
+    /// it has made those of other slots since.
+    #[cold]
+    fn recall(&mut self, token: usize) {
+        if let Some(connection) = self.links.at(token)
+            && let Some(seat) = self.seats.get_mut(connection.seat)
+            && seat.is_deep()
+            && seat.sets_up.is_none()
+            && let Some(cycle) = seat.slot.event
+        {
+            self.links.out.clear();
+            let call = seat.slot.begin(cycle);
+            seat.session.next(call, &mut self.links.out);
+        }
     }
 
     /// A connection is open and logged in.
@@ -207,13 +224,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return;
         };
         connection.forget_back_off();
-        seat.alarm += 1;
+        seat.slot.next_alarm();
         seat.events_on_link = 0;
-        if seat.shares() {
-            let group = seat.group.clone();
-            let seats = self.seats.get_mut(group).into_iter().flatten();
-            seats.for_each(|seat| seat.events_on_link = 0);
-        }
         let lost_ns = connection.lost_ns.take();
         if self.edges.phase <= WorkerPhase::Measure {
             let now_ns = self.reactor.now_ns();
@@ -277,13 +289,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(connection) = self.links.at(token) else {
             return;
         };
-        let waits = connection.link.is_waiting();
-        let (seat_index, number) = (connection.seat, connection.number);
-        let at = connection.at;
+        let (seat_index, number, at) = (connection.seat, connection.number, connection.at);
         let under_way = self.links.under_way(token);
-        for &asker in &under_way {
+        for &slot in &under_way {
+            self.turn(seat_index, slot);
             self.reactor.engine.answered(token);
-            self.note_begin_of(asker, token);
+            self.note_begin(token);
         }
         if self.judges(seat_index) {
             return self.tell_trouble(token, client_error(code, why));
@@ -299,10 +310,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             ));
             failure.code = Some(code);
             failure.sqlstate = Some(sqlstate.to_owned());
-            failure.statement = self
-                .seats
-                .get(seat_index)
-                .map(|seat| seat.session.statement());
+            self.turn(seat_index, under_way.first().copied().unwrap_or(0));
+            self.recall(token);
+            failure.statement = self.seats.get(seat_index).map(Seat::statement);
             failure.hint = failure::hint(code)
                 .or(failure::hint(LOST))
                 .map(str::to_owned);
@@ -311,31 +321,37 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if under_way.is_empty() {
             self.count_error(token, code, sqlstate, why);
         }
-        for &asker in &under_way {
-            self.count_error_of(asker, at.node, code, sqlstate, why);
+        for &slot in &under_way {
+            self.turn(seat_index, slot);
+            self.recall(token);
+            self.count_error(token, code, sqlstate, why);
         }
-        let is_shared = self.links.shared(token).is_some();
         self.hang_up(token);
-        if self.edges.phase >= WorkerPhase::Closed {
-            return match is_shared {
-                true => under_way.into_iter().for_each(|asker| self.stop(asker)),
-                false => self.stop(seat_index),
-            };
-        }
         if let Some(connection) = self.links.at_mut(token) {
             connection.lost_ns.get_or_insert(self.reactor.now_ns());
         }
-        if is_shared {
-            return self.tell_lost(token, &under_way);
+        let is_closed = self.edges.phase >= WorkerPhase::Closed;
+        for &slot in &under_way {
+            self.turn(seat_index, slot);
+            if is_closed {
+                self.stop(seat_index);
+            } else if let Some(seat) = self.seats.get_mut(seat_index) {
+                seat.slot.waits_for = WaitsFor::Parked;
+            }
         }
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
         // The session is busy with a different link: it learns of this one when it uses it.
-        if !waits && seat.tokens.len() > 1 {
+        let is_busy = match seat.sets_up {
+            Some(slot) => !under_way.contains(&slot),
+            None => under_way.is_empty() && seat.tokens.len() > 1,
+        };
+        if is_closed || is_busy {
             return;
         }
-        seat.waits_for = WaitsFor::Asking;
+        seat.turn_to_live();
+        seat.slot.waits_for = WaitsFor::Asking;
         self.go_on(seat_index, Reason::Lost(number));
     }
 
@@ -354,16 +370,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Counts an error that is not the answer to a statement.
     #[cold]
     pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
-        if let Some(connection) = self.links.at(token) {
-            let (seat, node) = (connection.seat, connection.at.node);
-            self.count_error_of(seat, node, code, sqlstate, message);
-        }
-    }
-
-    fn count_error_of(&mut self, seat: usize, node: u16, code: u16, sqlstate: &str, message: &str) {
-        if let Some(seat) = self.seats.get(seat)
+        if let Some(connection) = self.links.at(token)
+            && let Some(seat) = self.seats.get(connection.seat)
             && self.is_inside(seat)
         {
+            let node = connection.at.node;
             self.books.add_error(seat, node, code, sqlstate, message);
         }
     }
@@ -375,8 +386,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Whether events of a seat belong to the window: its event does, or it has none.
     fn is_inside(&self, seat: &Seat) -> bool {
-        match seat.event {
-            Some(_) => seat.counts,
+        match seat.slot.event {
+            Some(_) => seat.slot.counts,
             None => self.edges.phase == WorkerPhase::Measure,
         }
     }

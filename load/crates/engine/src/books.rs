@@ -101,7 +101,7 @@ impl Books {
     /// The seat's event has begun.
     #[inline]
     pub(super) fn begin_event(&mut self, seat: &Seat) {
-        let counts = u64::from(seat.counts);
+        let counts = u64::from(seat.slot.counts);
         self.record(|tally| tally.begun += counts);
         self.begun += 1;
     }
@@ -109,8 +109,8 @@ impl Books {
     /// The seat's event begins again.
     #[cold]
     pub(super) fn retry_event(&mut self, seat: &Seat) {
-        if seat.counts {
-            let kind = seat.session.kind();
+        if seat.slot.counts {
+            let kind = seat.kind();
             self.record_kind(kind, |tally| tally.retries += 1);
         }
     }
@@ -124,20 +124,24 @@ impl Books {
         now_ns: u64,
         timeline: &Timeline,
     ) {
-        if timeline.may_cut(seat.begun_ns, now_ns) {
-            let part = timeline.part_inside(seat.begun_ns, now_ns);
+        if timeline.may_cut(seat.slot.begun_ns, now_ns) {
+            let part = timeline.part_inside(seat.slot.begun_ns, now_ns);
             self.cut_event(seat, ending.kind, part);
         }
-        seat.event = None;
+        seat.slot.event = None;
         seat.events_on_link += 1;
-        let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
-        if !std::mem::take(&mut seat.counts) {
+        let tried_again_ns = std::mem::take(&mut seat.slot.tried_again_ns);
+        if !std::mem::take(&mut seat.slot.counts) {
             return;
         }
-        self.slow
-            .see(seat.index, seat.intended_ns, seat.begun_ns, now_ns);
-        let response_ns = now_ns.saturating_sub(seat.intended_ns);
-        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
+        self.slow.see(
+            seat.index,
+            seat.slot.intended_ns,
+            seat.slot.begun_ns,
+            now_ns,
+        );
+        let response_ns = now_ns.saturating_sub(seat.slot.intended_ns);
+        let lag_ns = seat.slot.begun_ns.saturating_sub(seat.slot.intended_ns);
         self.record_kind(ending.kind, |tally| {
             tally.record_ns(response_ns, lag_ns);
             if tried_again_ns > 0 || ending.rolled_back {
@@ -151,14 +155,14 @@ impl Books {
     /// An event ends well that may have been under way at an edge of the window.
     #[cold]
     fn cut_event(&mut self, seat: &Seat, kind: u8, part_inside: f64) {
-        let cut = part_inside - f64::from(u8::from(seat.counts));
+        let cut = part_inside - f64::from(u8::from(seat.slot.counts));
         self.record_kind(kind, |tally| tally.cut += cut);
     }
 
     /// The seat's event ends well with an answer of this node.
     #[inline]
     pub(super) fn count_event_of_node(&mut self, seat: &Seat, node: u16) {
-        if seat.counts {
+        if seat.slot.counts {
             self.record(|tally| {
                 if let Some(tally) = tally.nodes.get_mut(usize::from(node)) {
                     tally.events += 1;
@@ -176,11 +180,11 @@ impl Books {
         timeline: &Timeline,
     ) {
         self.cut_timed_event(seat, times, now_ns, timeline);
-        seat.event = None;
+        seat.slot.event = None;
         seat.events_on_link += 1;
         // The time before its first request is lag: until then no server worked for this event.
-        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
-        if std::mem::take(&mut seat.counts) {
+        let lag_ns = seat.slot.begun_ns.saturating_sub(seat.slot.intended_ns);
+        if std::mem::take(&mut seat.slot.counts) {
             self.record_times(EventTimes {
                 lag_ns: lag_ns.clamp(times.lag_ns, times.response_ns.max(times.lag_ns)),
                 ..times
@@ -198,7 +202,7 @@ impl Books {
         timeline: &Timeline,
     ) {
         self.cut_timed_event(seat, times, now_ns, timeline);
-        if seat.counts {
+        if seat.slot.counts {
             self.record(|tally| tally.begun += 1);
             self.record_times(times);
         }
@@ -214,7 +218,7 @@ impl Books {
         let service_ns = times.response_ns.saturating_sub(times.lag_ns);
         let begun_ns = now_ns.saturating_sub(service_ns);
         // In a loop of the script's own, events of the window may follow one that does not count.
-        if !seat.counts || timeline.may_cut(begun_ns, now_ns) {
+        if !seat.slot.counts || timeline.may_cut(begun_ns, now_ns) {
             let part = timeline.part_inside(begun_ns, now_ns);
             self.cut_event(seat, 0, part);
         }
@@ -226,9 +230,9 @@ impl Books {
 
     /// The seat's event is given up, if it is in one.
     pub(super) fn drop_event(&mut self, seat: &mut Seat) {
-        seat.tried_again_ns = 0;
-        if seat.event.take().is_some() && std::mem::take(&mut seat.counts) {
-            self.record_kind(seat.session.kind(), |tally| tally.failed += 1);
+        seat.slot.tried_again_ns = 0;
+        if seat.slot.event.take().is_some() && std::mem::take(&mut seat.slot.counts) {
+            self.record_kind(seat.kind(), |tally| tally.failed += 1);
         }
     }
 
@@ -243,7 +247,7 @@ impl Books {
         time_ns: impl Fn() -> u64,
     ) {
         // A query counts in the window in which its event was due to begin.
-        if !seat.counts {
+        if !seat.slot.counts {
             self.record(|tally| tally.carried += 1);
             return;
         }
@@ -274,7 +278,7 @@ impl Books {
         sqlstate: &str,
         message: &str,
     ) {
-        let statement = || seat.session.statement();
+        let statement = || seat.statement();
         self.record(|tally| {
             for errors in tally.errors_of(usize::from(node)) {
                 errors.record(code, sqlstate, message, statement);

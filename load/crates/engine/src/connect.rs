@@ -29,15 +29,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Closes the links of a seat between two events, to open them again; one that is not the
     /// first when the session uses it next.
     pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
-        if seat.shares() {
-            return self.reconnect_group(seat_index);
-        }
-        seat.events_on_link = 0;
-        for place in 0..seat.tokens.len() {
-            let token = *self.seats.get(seat_index)?.tokens.get(place)?;
-            self.hang_up(token);
-        }
+        self.seats.get_mut(seat_index)?.events_on_link = 0;
+        self.hang_up_all(seat_index);
         Some(Reason::Lost(0))
     }
 
@@ -48,8 +41,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             arm: seat.arm,
             node,
         };
-        if seat.shares() {
-            return self.connect_shared(seat_index, at);
+        if seat.is_deep() {
+            seat.sets_up = Some(seat.slot.number);
         }
         let closed = self.links.closed_one(&seat.tokens, at);
         let number = workload::LinkNumber::try_from(seat.tokens.len());
@@ -58,21 +51,20 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             (None, Ok(number)) => {
                 let token = self.links.add(seat_index, number, at);
                 seat.tokens.push(token);
+                if seat.is_deep() {
+                    self.links.queue(token);
+                }
                 token
             }
             (None, Err(_)) => return self.refuse_link(seat_index),
         };
         if let Some(connection) = self.links.at_mut(token) {
-            connection.at = at;
+            (connection.at, connection.slot) = (at, seat.slot.number);
         }
-        self.connect_link(seat_index, token)
-    }
-
-    /// Connects a link of a session; not at once, if it was lost.
-    pub(super) fn connect_link(&mut self, seat_index: usize, token: usize) -> Option<Reason> {
         if self.edges.phase >= WorkerPhase::Closed && !self.judges(seat_index) {
-            return Some(Reason::Finish);
+            return self.finish(seat_index);
         }
+        // Not at once, if it was lost.
         if self.links.at(token)?.lost_ns.is_some() {
             self.connect_later(token);
         } else {
@@ -119,7 +111,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         connection.link.open(target);
         let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.waits_for = WaitsFor::Connecting(token);
+            seat.slot.waits_for = WaitsFor::Connecting(token);
         }
         self.alarm(seat_index, timeout_ns);
         if !connecting {
@@ -174,8 +166,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         // A link that breaks while its session is busy elsewhere is noticed when it is used.
         if waits {
             if let Some(seat) = self.seats.get_mut(seat_index) {
-                seat.alarm += 1;
-                seat.waits_for = WaitsFor::Asking;
+                seat.slot.next_alarm();
+                seat.slot.waits_for = WaitsFor::Asking;
             }
             self.trouble = Some(error);
             self.go_on(seat_index, Reason::Broken);
@@ -195,7 +187,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.reactor.now_ns().saturating_sub(connection.attempt_ns) > nanoseconds(timeout) {
             return self.not_connected(token, &io::ErrorKind::TimedOut.into());
         }
-        seat.waits_for = WaitsFor::SocketQueueFull(token);
+        seat.slot.waits_for = WaitsFor::SocketQueueFull(token);
         self.alarm(seat_index, QUEUE_FULL_NS);
     }
 
@@ -210,7 +202,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return self.stop(seat_index);
         }
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.waits_for = WaitsFor::BackingOff(token);
+            seat.slot.waits_for = WaitsFor::BackingOff(token);
         }
         self.alarm(seat_index, pause_ns);
     }

@@ -196,8 +196,7 @@ impl Controller<'_> {
     /// What the sessions of a worker have counted so far.
     fn counts_of(&self, worker: u32) -> Counts {
         let (setup, arm) = (&self.setup, self.arm);
-        let connections = setup.connections_of(worker % setup.workers.max(1));
-        let mut seats = connections.flat_map(|connection| setup.seats_on(connection, arm));
+        let mut seats = setup.connections_of(worker % setup.workers.max(1));
         setup.arms.at(arm).workload.read_counts(&mut seats)
     }
 

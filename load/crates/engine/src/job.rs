@@ -70,7 +70,7 @@ pub struct ArmJob {
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
     /// events is limited.
     pub dispenser: Arc<Dispenser>,
-    /// Requests that may be under way on a connection. Each has a seat of its own.
+    /// Requests that may be under way on a connection. Each has a slot of its seat.
     pub depth: u32,
     /// Events of each connection, if they are limited: in a run that hops, those of each slice.
     pub events_each: Option<u64>,
@@ -347,25 +347,9 @@ impl Setup {
         self.share.of(self.connections.into()) as u32
     }
 
-    /// The indices of the seats of a connection in an arm. All seats are numbered through, round by
-    /// round: so the events that they number themselves are those of the connection, in turn.
-    pub fn seats_on(
-        &self,
-        connection: u32,
-        arm: u16,
-    ) -> impl ExactSizeIterator<Item = u32> + use<> {
-        let connections = self.connections;
-        (0..self.arms.at(arm).depth).map(move |place| connection + place * connections)
-    }
-
-    /// The seats that are loaded in an arm, on all hosts.
-    pub fn seats(&self, arm: u16) -> u32 {
-        self.connections * self.arms.at(arm).depth
-    }
-
     /// The idle seats of one worker in one arm, numbered after all others.
-    pub fn idle_seats_of(&self, worker: u32, arm: u16) -> impl Iterator<Item = u32> + use<> {
-        let first = self.seats(arm);
+    pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = self.connections;
         self.of_worker(worker, self.idle_seats)
             .map(move |i| first + i)
     }
@@ -373,7 +357,7 @@ impl Setup {
     /// How many connections a worker opens at most: each session has one, or one to each node.
     pub fn sockets_of(&self, worker: u32) -> usize {
         let connections = self.connections_of(worker).count();
-        let idle = self.idle_seats_of(worker, 0).count();
+        let idle = self.idle_seats_of(worker).count();
         let links = self.arms.iter().map(|arm| match arm.workload.tongue() {
             Tongue::Sql => arm.named_nodes().count().max(1),
             Tongue::HandlerSocket => usize::from(arm.nodes.count()),

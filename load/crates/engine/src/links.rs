@@ -2,18 +2,20 @@
 //! and the bytes sent and received on it.
 
 use super::job::At;
-use super::shared::{Shared, UnderWay};
+use super::seat::Seat;
 use crate::workload::Session;
 use contend_client::dialect::{Dialect, Heard, SessionFacts};
-use contend_client::request::{Class, LinkNumber, Reply, Request};
+use contend_client::request::{LinkNumber, Reply, Request};
 use contend_reactor::engine::Engine;
 use contend_wire::WireError;
+use std::collections::VecDeque;
 
 /// A link, and whose it is.
 pub struct SeatLink<D> {
     pub link: D,
-    /// If several seats share it: the one that opens it, or whose request is answered next.
     pub seat: usize,
+    /// The slot that opens it, or whose request is answered next.
+    pub slot: usize,
     pub number: LinkNumber,
     /// Where it leads.
     pub at: At,
@@ -30,8 +32,26 @@ pub struct SeatLink<D> {
     pub lost_ns: Option<u64>,
     /// When the present attempt to connect began.
     pub attempt_ns: u64,
-    /// Several seats ask on it.
-    pub shared: Option<Box<Shared>>,
+    /// If the seat has depth: the requests behind the one whose answer is waited for.
+    queue: Option<Box<Queue>>,
+}
+
+/// Requests on a link that are answered one after the other.
+#[derive(Debug, Default)]
+struct Queue {
+    behind: VecDeque<UnderWay>,
+    /// An answer is being looked at: the next one must not be read yet.
+    is_answering: bool,
+}
+
+/// A request that was sent behind others.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    slot: usize,
+    request: Request,
+    sequence: u8,
+    asked_ns: u64,
+    sent_bytes: u64,
 }
 
 /// The shortest and the longest pause between attempts to connect. Each pause is twice as long as
@@ -45,6 +65,7 @@ impl<D: Dialect> SeatLink<D> {
         Self {
             link: D::default(),
             seat,
+            slot: 0,
             number,
             at,
             asked_ns: 0,
@@ -54,7 +75,7 @@ impl<D: Dialect> SeatLink<D> {
             backoff_ns: BACKOFF_NS_MIN,
             lost_ns: None,
             attempt_ns: 0,
-            shared: None,
+            queue: None,
         }
     }
 
@@ -79,8 +100,8 @@ pub struct Links<D> {
     spare: Vec<u8>,
     /// A local file that a server asked for.
     file: Vec<u8>,
-    /// Some link is shared by several seats.
-    pub shares: bool,
+    /// Some link may have several requests under way.
+    pub queues: bool,
 }
 
 /// What became of a request.
@@ -101,7 +122,7 @@ impl<D: Dialect> Links<D> {
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
             file: Vec::new(),
-            shares: false,
+            queues: false,
         }
     }
 
@@ -121,23 +142,26 @@ impl<D: Dialect> Links<D> {
         self.all.len() - 1
     }
 
-    /// Adds a link that several seats share; returns its token.
-    pub fn add_shared(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
-        self.shares = true;
-        self.all.push(SeatLink {
-            shared: Some(Box::default()),
-            ..SeatLink::new(seat, number, at)
-        });
-        self.all.len() - 1
+    /// Several requests may be under way on a link.
+    pub fn queue(&mut self, token: usize) {
+        if let Some(one) = self.all.get_mut(token) {
+            self.queues = true;
+            one.queue = Some(Box::default());
+        }
     }
 
     #[inline]
-    pub fn shared(&self, token: usize) -> Option<&Shared> {
-        self.all.get(token)?.shared.as_deref()
+    pub fn has_queue(&self, token: usize) -> bool {
+        self.at(token).is_some_and(|one| one.queue.is_some())
     }
 
-    pub fn shared_mut(&mut self, token: usize) -> Option<&mut Shared> {
-        self.all.get_mut(token)?.shared.as_deref_mut()
+    /// The seat of a link acts for the slot whose request is answered next, or that opens the link.
+    pub fn turn(&self, seats: &mut [Seat], token: usize) {
+        if let Some(one) = self.at(token)
+            && let Some(seat) = seats.get_mut(one.seat)
+        {
+            seat.turn_to(one.slot);
+        }
     }
 
     /// A closed one of these links: preferably one that led to this server before.
@@ -160,12 +184,12 @@ impl<D: Dialect> Links<D> {
         links.filter_map(|one| one.link.facts()).collect()
     }
 
-    /// Sends `out` as a request that the session of a seat made at `now_ns`.
+    /// Sends `out` as a request that a session made for a slot at `now_ns`.
     #[inline(always)]
     pub fn send<E: Engine>(
         &mut self,
         engine: &mut E,
-        (token, seat): (usize, usize),
+        (token, slot): (usize, usize),
         request: Request,
         now_ns: u64,
     ) -> Sent {
@@ -175,8 +199,8 @@ impl<D: Dialect> Links<D> {
         if !one.link.is_open() {
             return Sent::Closed;
         }
-        if one.shared.is_some() {
-            return self.send_behind(engine, (token, seat), request, now_ns);
+        if one.queue.is_some() {
+            return self.send_behind(engine, (token, slot), request, now_ns);
         }
         one.asked_ns = now_ns;
         let has_answer = request.reply != Reply::Nothing;
@@ -206,18 +230,18 @@ impl<D: Dialect> Links<D> {
         Sent::Asked
     }
 
-    /// Like [`Self::send`], on a link that several seats share: behind the requests that are under
-    /// way. Each such request gets an answer.
+    /// Like [`Self::send`], behind the requests that are under way. Each such request gets an
+    /// answer.
     fn send_behind<E: Engine>(
         &mut self,
         engine: &mut E,
-        (token, seat): (usize, usize),
+        (token, slot): (usize, usize),
         request: Request,
         asked_ns: u64,
     ) -> Sent {
         let Some(SeatLink {
             link,
-            shared: Some(shared),
+            queue: Some(queue),
             ..
         }) = self.all.get_mut(token)
         else {
@@ -228,8 +252,8 @@ impl<D: Dialect> Links<D> {
             Ok(bytes) => bytes,
             Err(error) => return Sent::Failed(error),
         };
-        shared.behind.push_back(UnderWay {
-            seat,
+        queue.behind.push_back(UnderWay {
+            slot,
             request,
             sequence,
             asked_ns,
@@ -237,33 +261,34 @@ impl<D: Dialect> Links<D> {
         });
         engine.send(token, bytes);
         // Answers are looked at first: see `turn`.
-        match link.is_waiting() || shared.is_answering {
+        match link.is_waiting() || queue.is_answering {
             true => link.expect_more(true),
             false => self.expect_next(token),
         }
         Sent::Asked
     }
 
-    /// An answer on a shared link is about to be looked at.
+    /// An answer on a link with a queue is about to be looked at.
     pub fn begin_answer(&mut self, token: usize) {
         if let Some(one) = self.all.get_mut(token)
-            && let Some(shared) = &mut one.shared
+            && let Some(queue) = &mut one.queue
         {
-            shared.is_answering = true;
+            queue.is_answering = true;
             let left = one.link.left_bytes() as u64;
             one.received_bytes = one.received_bytes.saturating_sub(left);
         }
     }
 
-    /// The answer on a shared link was looked at: waits for the answer to the next request that is
-    /// under way. True if bytes of it are there.
+    /// The answer was looked at: waits for the answer to the next request that is under way. True
+    /// if bytes of it are there.
     pub fn end_answer(&mut self, token: usize) -> bool {
-        if let Some(shared) = self.shared_mut(token) {
-            shared.is_answering = false;
-        }
-        let waits = |one: &SeatLink<D>| one.link.is_waiting();
-        if !self.at(token).is_some_and(waits) {
-            self.expect_next(token);
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(queue) = &mut one.queue
+        {
+            queue.is_answering = false;
+            if !one.link.is_waiting() {
+                self.expect_next(token);
+            }
         }
         self.at(token).is_some_and(|one| one.link.has_left())
     }
@@ -271,39 +296,26 @@ impl<D: Dialect> Links<D> {
     /// Waits for the answer to the request that is behind the last one that was answered.
     fn expect_next(&mut self, token: usize) {
         if let Some(one) = self.all.get_mut(token)
-            && let Some(shared) = &mut one.shared
-            && let Some(next) = shared.behind.pop_front()
+            && let Some(queue) = &mut one.queue
+            && let Some(next) = queue.behind.pop_front()
         {
-            (one.seat, one.asked_ns) = (next.seat, next.asked_ns);
+            (one.slot, one.asked_ns) = (next.slot, next.asked_ns);
             one.sent_bytes = next.sent_bytes;
             one.received_bytes = one.link.left_bytes() as u64;
             one.link.expect(next.request, next.sequence);
-            one.link.expect_more(!shared.behind.is_empty());
+            one.link.expect_more(!queue.behind.is_empty());
         }
     }
 
-    /// Notes the answers to the setup of a shared link, for seats that did not send it.
-    pub fn note_setup(&mut self, token: usize, request: Request) {
-        if let Some(one) = self.all.get_mut(token)
-            && let Some(shared) = &mut one.shared
-            && shared.opener.is_some()
-            && request.class == Class::Uncounted
-        {
-            shared.setup.push(one.link.prepared());
-        }
-    }
-
-    /// The seats whose requests are under way, in order.
+    /// The slots whose requests are under way, in order.
     pub fn under_way(&self, token: usize) -> Vec<usize> {
         let Some(one) = self.at(token) else {
             return Vec::new();
         };
-        let first = one.link.is_waiting().then_some(one.seat);
-        let behind = one.shared.iter().flat_map(|shared| &shared.behind);
-        first
-            .into_iter()
-            .chain(behind.map(|asked| asked.seat))
-            .collect()
+        let first = one.link.is_waiting().then_some(one.slot);
+        let behind = one.queue.iter().flat_map(|queue| &queue.behind);
+        let behind = behind.map(|asked| asked.slot);
+        first.into_iter().chain(behind).collect()
     }
 
     /// Takes bytes that came after the last answer.
@@ -382,8 +394,9 @@ impl<D: Dialect> Links<D> {
     pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             one.link.close();
-            if let Some(shared) = &mut one.shared {
-                shared.close();
+            if let Some(queue) = &mut one.queue {
+                queue.behind.clear();
+                queue.is_answering = false;
             }
             engine.detach(token);
         }
@@ -402,7 +415,7 @@ impl<D: Dialect> Links<D> {
     pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
         let waits = self.all.iter().filter(|one| one.link.is_waiting());
         waits.fold((0, 0), |(count, longest), one| {
-            let behind = one.shared.as_ref().map_or(0, |shared| shared.behind.len());
+            let behind = one.queue.as_ref().map_or(0, |queue| queue.behind.len());
             let wait = now_ns.saturating_sub(one.asked_ns);
             (count + 1 + behind as u32, longest.max(wait))
         })

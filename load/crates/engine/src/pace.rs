@@ -17,13 +17,13 @@ pub enum Pace {
     Open(Taken),
 }
 
-/// Events that this worker has taken before they are due, one for each of its free seats.
+/// Events that this worker has taken before they are due, one for each of its free slots.
 #[derive(Debug, Default)]
 pub struct Taken {
     /// The first that is due in front.
     pub events: VecDeque<Due>,
-    /// The seat that has been free for longest in front.
-    pub free: VecDeque<usize>,
+    /// The seat and the slot that has been free for longest in front.
+    pub free: VecDeque<(usize, usize)>,
 }
 
 impl Taken {

@@ -2,7 +2,7 @@
 
 use super::edges::WorkerPhase;
 use super::links::{SeatLink, Sent};
-use super::seat::{Seat, WaitsFor};
+use super::seat::{Seat, Slot, WaitsFor};
 use super::turns::NextTurn;
 use super::worker::Worker;
 use crate::arrival::Due;
@@ -55,11 +55,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             let answer;
             let trouble;
             let call = match reason {
-                Reason::Event(cycle) => Call::Event {
-                    cycle,
-                    late_ns: seat.begun_ns.saturating_sub(seat.intended_ns),
-                    counts: seat.counts,
-                },
+                Reason::Event(cycle) => seat.slot.begin(cycle),
                 Reason::Answer(token, verdict) => {
                     let Some(SeatLink { link, .. }) = self.links.all.get(token) else {
                         return;
@@ -68,6 +64,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                         summary: *link.summary(),
                         error: link.error(),
                         verdict,
+                        tries: seat.slot.tries,
                         prepared: link.prepared(),
                         bytes: Some(link.whole()),
                     };
@@ -142,10 +139,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
-            Step::Connect(server) => {
-                self.end_link_setup(seat_index);
-                self.connect_next(seat_index, server)
-            }
+            Step::Connect(server) => self.connect_next(seat_index, server),
             Step::Disconnect(number) => {
                 let token = *self
                     .seats
@@ -160,7 +154,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 None
             }
             Step::Stop => {
-                self.stop(seat_index);
+                self.for_slots(seat_index, Self::stop);
                 None
             }
             Step::Fail(failure) => {
@@ -179,16 +173,19 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             ));
             return None;
         };
+        if let Some(ending) = request.ends {
+            seat.slot.kind = ending.kind;
+        }
         let now_ns = self.reactor.now_ns();
         match self.links.send(
             &mut self.reactor.engine,
-            (token, seat_index),
+            (token, seat.slot.number),
             request,
             now_ns,
         ) {
-            Sent::Asked => seat.waits_for = WaitsFor::Asking,
+            Sent::Asked => seat.slot.waits_for = WaitsFor::Asking,
             Sent::HeldBack => {
-                seat.waits_for = WaitsFor::Asking;
+                seat.slot.waits_for = WaitsFor::Asking;
                 return Some(Reason::NoAnswer);
             }
             // The link was lost while the session slept, or the session closed it itself.
@@ -212,27 +209,45 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// The session is set up, or set up again after its link was lost.
     fn ready(&mut self, seat_index: usize) -> Option<Reason> {
-        self.end_link_setup(seat_index);
         let seat = self.seats.get_mut(seat_index)?;
-        if let Some(number) = seat.missed.pop() {
-            return Some(Reason::Lost(number));
+        seat.sets_up = None;
+        seat.slot.next_alarm();
+        seat.slot.waits_for = WaitsFor::Parked;
+        if seat.is_deep() {
+            let links = seat.tokens.iter();
+            links.for_each(|token| self.reactor.engine.pipeline(*token));
         }
-        if seat.event.is_some() {
-            // The event that the loss broke begins again.
-            return self.try_again(seat_index);
-        }
-        seat.waits_for = WaitsFor::Parked;
-        seat.alarm += 1;
         if self.edges.phase == WorkerPhase::Setup {
+            let slots = seat.each_slot_mut();
+            slots.for_each(|slot| slot.waits_for = WaitsFor::Parked);
             self.count_ready(seat_index);
             return None;
         }
-        self.next_event(seat_index)
+        if seat.is_deep() {
+            self.for_slots(seat_index, Self::offer_event);
+            return None;
+        }
+        self.proceed(seat_index)
+    }
+
+    /// A seat acts for this slot from now on.
+    pub(super) fn turn(&mut self, seat_index: usize, slot: usize) {
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.turn_to(slot);
+        }
+    }
+
+    /// Does something for each slot of a seat in turn.
+    pub(super) fn for_slots(&mut self, seat_index: usize, act: impl Fn(&mut Self, usize)) {
+        for number in 0..self.seats.get(seat_index).map_or(0, Seat::depth) {
+            self.turn(seat_index, number);
+            act(self, seat_index);
+        }
     }
 
     fn sleep(&mut self, seat_index: usize, time: Duration) {
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.waits_for = WaitsFor::Sleeping;
+            seat.slot.waits_for = WaitsFor::Sleeping;
         }
         // Even a sleep of 0 sets an alarm: so other seats go on, and the worker gets its commands.
         let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
@@ -241,22 +256,27 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Begins the event in progress again after a pause. The pause counts in its response time.
     #[cold]
-    fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Reason> {
+    pub(super) fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.slot.tries += 1;
         if pause.is_zero() {
             return self.try_again(seat_index);
         }
-        if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.waits_for = WaitsFor::Pausing;
-        }
+        seat.slot.waits_for = WaitsFor::Pausing;
         self.alarm(seat_index, nanoseconds(pause));
         None
     }
 
+    /// Begins the event in progress again; if its session is not ready, as soon as it is.
     #[cold]
     fn try_again(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        let cycle = seat.event?;
-        seat.tried_again_ns = self.reactor.now_ns().max(1);
+        let cycle = seat.slot.event?;
+        if seat.sets_up.is_some() {
+            seat.slot.waits_for = WaitsFor::Parked;
+            return None;
+        }
+        seat.slot.tried_again_ns = self.reactor.now_ns().max(1);
         self.books.retry_event(seat);
         Some(Reason::Event(cycle))
     }
@@ -266,10 +286,26 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.turns.begin(&mut self.seats);
         self.count_left();
         for seat_index in 0..self.seats.len() {
-            let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
-            if self.seats.get(seat_index).is_some_and(parked) {
-                self.offer_event(seat_index);
+            if self.seats.get(seat_index).is_some_and(|seat| !seat.rests) {
+                self.for_slots(seat_index, Self::offer_event);
             }
+        }
+    }
+
+    /// Lets a slot begin its next event, when it is time, or begin its event again.
+    fn offer_event(&mut self, seat_index: usize) {
+        if self.seats.get(seat_index).is_some_and(Seat::is_free)
+            && let Some(reason) = self.proceed(seat_index)
+        {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    fn proceed(&mut self, seat_index: usize) -> Option<Reason> {
+        match self.seats.get(seat_index)?.slot.event {
+            // The loss of a link broke it.
+            Some(_) => self.try_again(seat_index),
+            None => self.next_event(seat_index),
         }
     }
 
@@ -298,15 +334,15 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Lets a seat that is between events begin the next one, when it is time.
+    /// An event has ended: begins the next one, when it is time.
     #[inline(always)]
-    pub(super) fn offer_event(&mut self, seat_index: usize) {
+    pub(super) fn end_event(&mut self, seat_index: usize) {
         if let Some(reason) = self.after_event(seat_index) {
             self.go_on(seat_index, reason);
         }
     }
 
-    /// The next step of a seat between events; nothing if it has to wait.
+    /// The next step of a slot between events; nothing if it has to wait.
     #[inline(never)]
     fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
         self.after_event(seat_index)
@@ -316,10 +352,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[inline(always)]
     fn after_event(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        seat.waits_for = WaitsFor::Parked;
+        seat.slot.waits_for = WaitsFor::Parked;
         match self.edges.phase {
             WorkerPhase::Warmup | WorkerPhase::Measure => {}
-            WorkerPhase::Released => return Some(Reason::Finish),
+            WorkerPhase::Released => return self.finish(seat_index),
             WorkerPhase::Closed => {
                 self.look_whether_drained();
                 return None;
@@ -329,20 +365,24 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.rests {
             return None;
         }
-        // Told by a flag of the worker, because few runs have seats that share.
-        if self.links.shares && seat.shares() {
-            return self.next_shared(seat_index);
+        // Told by a flag of the worker, because few runs have seats with depth.
+        if self.links.queues && seat.is_deep() {
+            return self.next_of_slot(seat_index);
         }
         self.next_turn(seat_index)
     }
 
-    /// Like [`Self::next_event`], if other seats use the links too.
-    #[cold]
+    /// Like [`Self::next_turn`], if other slots use the links too. It waits until the session is
+    /// ready, and, before links are opened again, until no event is in progress on them.
     #[inline(never)]
-    fn next_shared(&mut self, seat_index: usize) -> Option<Reason> {
-        match self.look_at_links(seat_index) {
-            Some(reason) => reason,
-            None => self.next_turn(seat_index),
+    fn next_of_slot(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get(seat_index)?;
+        let every = self.setup.reconnect_every;
+        let is_due = every.is_some_and(|every| seat.events_on_link >= every);
+        let waits = is_due && seat.each_slot().any(|slot| slot.event.is_some());
+        match waits || seat.sets_up.is_some() {
+            true => None,
+            false => self.next_turn(seat_index),
         }
     }
 
@@ -363,8 +403,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.rests || !matches!(self.edges.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
-            seat.waits_for = WaitsFor::Parked;
+        let is_loaded = matches!(self.edges.phase, WorkerPhase::Warmup | WorkerPhase::Measure);
+        if seat.rests || seat.sets_up.is_some() || !is_loaded {
+            seat.slot.waits_for = WaitsFor::Parked;
             return;
         }
         let turn = self.turns.end_think(seat, at_ns, self.reactor.now_ns());
@@ -378,7 +419,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         match turn {
             NextTurn::Begin(due) => self.begin_event(seat_index, due),
             NextTurn::Think(pause_ns) => {
-                self.seats.get_mut(seat_index)?.waits_for = WaitsFor::Thinking;
+                self.seats.get_mut(seat_index)?.slot.waits_for = WaitsFor::Thinking;
                 self.alarm(seat_index, pause_ns);
                 None
             }
@@ -387,41 +428,42 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.count_done(seat_index);
                 None
             }
-            NextTurn::Finish => Some(Reason::Finish),
+            NextTurn::Finish => self.finish(seat_index),
         }
     }
 
     #[inline(always)]
     fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        seat.event = Some(due.number);
-        seat.intended_ns = due.at_ns;
-        seat.begun_ns = self.reactor.now_ns();
-        seat.is_begun = false;
-        seat.counts = due.at_ns >= self.edges.timeline.open_ns;
+        seat.slot.event = Some(due.number);
+        seat.slot.intended_ns = due.at_ns;
+        seat.slot.begun_ns = self.reactor.now_ns();
+        (seat.slot.is_begun, seat.slot.tries) = (false, 0);
+        seat.slot.counts = due.at_ns >= self.edges.timeline.open_ns;
         self.books.begin_event(seat);
         Some(Reason::Event(due.number))
     }
 
-    /// Rings for a seat after `pause_ns`, unless another alarm is set before.
+    /// Rings for a slot after `pause_ns`, unless another alarm is set before.
     pub(super) fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        seat.alarm += 1;
         let at_ns = self.reactor.now_ns().saturating_add(pause_ns);
-        self.reactor.timers.set(at_ns, seat_index, seat.alarm);
+        let alarm = seat.slot.next_alarm();
+        self.reactor.timers.set(at_ns, seat_index, alarm);
     }
 
     /// An alarm rang.
     pub(super) fn wake_seat(&mut self, at_ns: u64, seat_index: usize, alarm: u64) {
-        let Some(seat) = self.seats.get(seat_index) else {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.alarm != alarm {
+        seat.turn_to(Slot::of_alarm(alarm));
+        if seat.slot.alarm != alarm {
             return;
         }
-        match seat.waits_for {
+        match seat.slot.waits_for {
             WaitsFor::Sleeping => self.go_on(seat_index, Reason::Woken),
             // The think time ended when the alarm was due. If the alarm was late, that is our delay
             // and not the user's.
@@ -434,46 +476,54 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             WaitsFor::BackingOff(token) => self.connect(token),
             WaitsFor::SocketQueueFull(token) => self.open_socket(token),
             WaitsFor::Asking if self.edges.phase == WorkerPhase::Setup => {
-                let statement = seat.session.statement();
+                let statement = seat.statement();
                 let token = self.links.waiting_one(&seat.tokens).unwrap_or(0);
                 self.fail_at(token, |address| failure::of_silence(address, statement));
             }
             WaitsFor::Connecting(token) => {
                 self.not_connected(token, &io::ErrorKind::TimedOut.into())
             }
-            WaitsFor::Unborn
-            | WaitsFor::Asking
-            | WaitsFor::SharedLink(_)
-            | WaitsFor::Parked
-            | WaitsFor::Stopped => {}
+            WaitsFor::Unborn | WaitsFor::Asking | WaitsFor::Parked | WaitsFor::Stopped => {}
         }
     }
 
-    /// Ends a session: gives up its event, if it is in one, and closes its connections. Those that
-    /// it shares are closed with the last session on them.
+    /// There are no more events for a slot. The session ends with the last one.
+    #[cold]
+    pub(super) fn finish(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get(seat_index)?;
+        if !seat.is_busy() && seat.is_last_slot() {
+            return Some(Reason::Finish);
+        }
+        self.stop(seat_index);
+        None
+    }
+
+    /// Ends a slot: gives up its event, if it is in one. With the last one of a seat its
+    /// connections are closed.
     pub(super) fn stop(&mut self, seat_index: usize) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.waits_for == WaitsFor::Stopped {
+        if seat.slot.waits_for == WaitsFor::Stopped {
             return;
         }
         let born_in_setup = self.edges.phase == WorkerPhase::Setup;
-        seat.waits_for = WaitsFor::Stopped;
+        let is_last = seat.is_last_slot();
+        seat.slot.waits_for = WaitsFor::Stopped;
         self.books.drop_event(seat);
-        if seat.shares() {
-            self.leave_links(seat_index);
-        } else {
+        if is_last {
             self.hang_up_all(seat_index);
         }
-        if born_in_setup {
+        if is_last && born_in_setup {
             self.count_ready(seat_index);
         }
         if self.edges.phase == WorkerPhase::Closed {
             self.look_whether_drained();
         }
         self.count_done(seat_index);
-        self.count_stopped();
+        if is_last {
+            self.count_stopped();
+        }
     }
 
     pub(super) fn hang_up_all(&mut self, seat_index: usize) {
@@ -492,24 +542,27 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// After the release: ends a session, unless it waits for an answer or its event may still end.
+    /// After the release: ends a slot, unless it waits for an answer or its event may still end.
     pub(super) fn finish_if_free(&mut self, seat_index: usize) {
         let Some(seat) = self.seats.get(seat_index) else {
             return;
         };
-        match seat.waits_for {
-            WaitsFor::Parked => self.go_on(seat_index, Reason::Finish),
+        match seat.slot.waits_for {
+            WaitsFor::Parked => {
+                if let Some(reason) = self.finish(seat_index) {
+                    self.go_on(seat_index, reason);
+                }
+            }
             WaitsFor::Sleeping if seat.judges => self.go_on(seat_index, Reason::Finish),
             // These have begun an event, which may still end well.
             WaitsFor::Pausing => {}
-            WaitsFor::Sleeping if seat.event.is_some() => {}
+            WaitsFor::Sleeping if seat.slot.event.is_some() => {}
             // These go on when their attempt to connect has succeeded or failed.
             WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if seat.judges => {}
             WaitsFor::Sleeping
             | WaitsFor::Thinking
             | WaitsFor::BackingOff(_)
             | WaitsFor::SocketQueueFull(_)
-            | WaitsFor::SharedLink(_)
             | WaitsFor::Connecting(_)
             | WaitsFor::Unborn => self.stop(seat_index),
             WaitsFor::Asking | WaitsFor::Stopped => {}

@@ -2,7 +2,7 @@
 
 use super::job::{ArmJob, Setup};
 use super::pace::{Pace, Taken};
-use super::seat::{Seat, WaitsFor};
+use super::seat::Seat;
 use crate::arrival::{Dispenser, Due, Next};
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ pub(super) struct Turns {
     dispenser: Arc<Dispenser>,
     /// The number of events of the whole run is limited: the dispenser numbers them, not the seats.
     shares_events: bool,
-    /// A seat that numbers its own events counts up in steps of `seats`, and stops at `own_end`.
-    seats: u64,
+    /// A seat that numbers its own events counts up in steps of `connections`, and stops at
+    /// `own_end`.
+    connections: u64,
     own_end: u64,
     /// The events of the seats have an end; if each counts its own, this is the number for all.
     pub(super) ends: bool,
@@ -39,7 +40,6 @@ pub(super) enum NextTurn {
 impl Turns {
     /// The turns in the arm of this number, of all seats of a worker.
     pub(super) fn new(setup: &Setup, arm: u16, job: &ArmJob, seats: &[Seat]) -> Self {
-        let count = u64::from(setup.seats(arm));
         let indices = seats.iter().map(|seat| seat.index);
         Self {
             arm,
@@ -47,7 +47,7 @@ impl Turns {
             pace: Pace::new(job.pacing, setup.seed, indices),
             dispenser: Arc::clone(&job.dispenser),
             shares_events: job.dispenser.is_limited(),
-            seats: count,
+            connections: setup.connections.into(),
             own_end: job.events_each.map_or(u64::MAX, |_| 0),
             ends: job.ends(),
             of_all: job
@@ -65,7 +65,9 @@ impl Turns {
             self.own_end = first.saturating_add(of_all);
         }
         for seat in seats {
-            (seat.thinks_of, seat.is_queued, seat.is_done) = (None, false, false);
+            for slot in seat.each_slot_mut() {
+                (slot.thinks_of, slot.is_queued, slot.is_done) = (None, false, false);
+            }
             if self.of_all.is_some() && seat.arm == self.arm {
                 seat.cycle = first + u64::from(seat.index);
             }
@@ -81,17 +83,18 @@ impl Turns {
         self.pace.next_due_ns()
     }
 
-    /// Takes the earliest of those events, and the seat that has been free for longest. If all free
-    /// seats have lost their connections since, the event goes back to the dispenser.
+    /// Takes the earliest of those events, and turns to the slot that has been free for longest. If
+    /// all free slots have lost their connections since, the event goes back to the dispenser.
     pub(super) fn take_due(&mut self, seats: &mut [Seat]) -> Option<(usize, Due)> {
         let Pace::Open(taken) = &mut self.pace else {
             return None;
         };
         let due = taken.events.pop_front()?;
-        while let Some(seat_index) = taken.free.pop_front() {
+        while let Some((seat_index, slot)) = taken.free.pop_front() {
             let seat = seats.get_mut(seat_index)?;
-            seat.is_queued = false;
-            if seat.waits_for == WaitsFor::Parked {
+            seat.turn_to(slot);
+            seat.slot.is_queued = false;
+            if seat.is_free() {
                 return Some((seat_index, due));
             }
         }
@@ -105,7 +108,7 @@ impl Turns {
         match &self.pace {
             Pace::AtOnce => self.next_own(seat, now_ns, now_ns),
             Pace::Thinking { .. } => {
-                let is_first = seat.cycle == u64::from(seat.index);
+                let is_first = seat.slot.begun_ns == 0;
                 NextTurn::Think(self.pace.think_ns(seat_index, is_first))
             }
             Pace::Open(_) => self.next_of_schedule(seat, seat_index, now_ns),
@@ -114,7 +117,7 @@ impl Turns {
 
     /// The think time of a seat ended at `at_ns`.
     pub(super) fn end_think(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
-        match seat.thinks_of.take() {
+        match seat.slot.thinks_of.take() {
             Some(number) => NextTurn::Begin(Due { at_ns, number }),
             None => self.next_own(seat, at_ns, now_ns),
         }
@@ -127,14 +130,14 @@ impl Turns {
         let Pace::Open(taken) = &mut self.pace else {
             return NextTurn::Wait;
         };
-        if seat.is_queued {
+        if seat.slot.is_queued {
             return NextTurn::Wait;
         }
         match self.dispenser.take(now_ns) {
             Next::Event(due) if due.at_ns <= now_ns => NextTurn::Begin(due),
             Next::Event(due) => {
-                seat.is_queued = true;
-                taken.free.push_back(seat_index);
+                seat.slot.is_queued = true;
+                taken.free.push_back((seat_index, seat.slot.number));
                 taken.keep(due);
                 NextTurn::Wait
             }
@@ -147,7 +150,7 @@ impl Turns {
     #[inline(always)]
     fn next_own(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
         let own = seat.cycle;
-        seat.cycle += self.seats;
+        seat.cycle += self.connections;
         if own >= self.own_end {
             return NextTurn::Finish;
         }
@@ -175,7 +178,7 @@ impl Turns {
         if at_ns <= now_ns {
             return NextTurn::Begin(Due { at_ns, ..event });
         }
-        seat.thinks_of = Some(event.number);
+        seat.slot.thinks_of = Some(event.number);
         NextTurn::Think(at_ns - now_ns)
     }
 }

@@ -10,7 +10,7 @@ use super::idle::Idle;
 use super::job::{At, Setup};
 use super::links::Links;
 use super::messages::{Command, Counts, Mailbox, Report};
-use super::seat::{Seat, WaitsFor};
+use super::seat::{Seat, Slot, WaitsFor};
 use super::slow::SlowEvent;
 use super::turns::Turns;
 use crate::workload;
@@ -58,7 +58,7 @@ pub struct Worker<E, D> {
     /// How many seats send nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
-    /// Seats of the loaded arm that may still begin events, if its events have an end.
+    /// Slots of the loaded arm that may still begin events, if its events have an end.
     left: usize,
     /// When the last session ended so far.
     stopped_ns: u64,
@@ -85,27 +85,22 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             let judges = job.workload.judges_errors();
             let worker = number % setup.workers.max(1);
             for connection in setup.connections_of(worker) {
-                let indices = setup.seats_on(connection, arm);
-                let group = seats.len()..seats.len() + indices.len();
-                for index in indices {
-                    let seat = workload::SeatPlace {
-                        index,
-                        count: setup.connections,
-                        worker,
-                        seed: setup.seed,
-                    };
-                    let session = job.workload.session(seat).map_err(Box::new)?;
-                    seats.push(Seat {
-                        judges,
-                        group: group.clone(),
-                        ..Seat::new(session, index, arm)
-                    });
-                }
+                let seat = workload::SeatPlace {
+                    index: connection,
+                    count: setup.connections,
+                    worker,
+                    seed: setup.seed,
+                };
+                let session = job.workload.session(seat).map_err(Box::new)?;
+                seats.push(Seat {
+                    judges,
+                    ..Seat::new(session, connection, arm, job.depth)
+                });
             }
-            seats.extend(setup.idle_seats_of(worker, arm).map(|index| Seat {
+            seats.extend(setup.idle_seats_of(worker).map(|index| Seat {
                 is_idle: true,
                 judges,
-                ..Seat::new(Box::new(Idle), index, arm)
+                ..Seat::new(Box::new(Idle), index, arm, 1)
             }));
         }
         let next_sweep_ns = if setup.answer_timeout_ns.is_some() {
@@ -146,11 +141,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Begins as many setups as may go on at the same time.
     pub(super) fn begin_setups(&mut self) {
-        let deepest = self.setup.arms.iter().map(|arm| arm.depth).max();
         let at_once = if self.setup.storm {
             usize::MAX
         } else {
-            SETUP_AT_ONCE * deepest.unwrap_or(1) as usize
+            SETUP_AT_ONCE
         };
         while self.edges.phase == WorkerPhase::Setup && self.in_setup < at_once {
             let Some(seat) = self.unborn.next() else {
@@ -260,15 +254,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     fn queries_by_connection(&self) -> Vec<(u32, u64)> {
-        let groups = self
-            .seats
-            .chunk_by(|one, next| one.group == next.group && one.shares());
-        let loaded = groups.filter(|group| group.first().is_some_and(|seat| !seat.rests));
-        let sums = loaded.map(|group| {
-            let number = group.first().map_or(0, |seat| seat.index);
-            (number, group.iter().map(|seat| seat.queries).sum())
-        });
-        sums.collect()
+        let loaded = self.seats.iter().filter(|seat| !seat.rests);
+        loaded.map(|seat| (seat.index, seat.queries)).collect()
     }
 
     /// What the seats have counted by themselves.
@@ -286,7 +273,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if !self.setup.has_arms() || self.drained > self.seats.len() {
             return;
         }
-        let in_event = |seat: &Seat| seat.event.is_some();
+        let in_event = |seat: &Seat| seat.each_slot().any(|slot| slot.event.is_some());
         while self.seats.get(self.drained).is_some_and(|s| !in_event(s)) {
             self.drained += 1;
         }
@@ -366,7 +353,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let limit_ns = self.reactor.now_ns().saturating_add(drain_ns);
         self.edges.release(limit_ns);
         for seat in 0..self.seats.len() {
-            self.finish_if_free(seat);
+            self.for_slots(seat, Self::finish_if_free);
         }
         self.end_if_all_stopped();
     }
@@ -386,20 +373,22 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.end_if_all_stopped();
     }
 
-    /// An arm is loaded: how many seats are to end their events, if these have an end.
+    /// An arm is loaded: how many slots are to end their events, if these have an end.
     pub(super) fn count_left(&mut self) {
-        let works = |seat: &&Seat| !seat.rests && seat.waits_for != WaitsFor::Stopped;
-        self.left = self.seats.iter().filter(works).count();
+        let loaded = self.seats.iter().filter(|seat| !seat.rests);
+        let slots = loaded.flat_map(Seat::each_slot);
+        let works = |slot: &&Slot| slot.waits_for != WaitsFor::Stopped;
+        self.left = slots.filter(works).count();
         self.look_whether_done();
     }
 
-    /// There are no more events for this seat.
+    /// There are no more events for the slot of this seat.
     #[cold]
     pub(super) fn count_done(&mut self, seat: usize) {
         let Some(seat) = self.seats.get_mut(seat) else {
             return;
         };
-        if !seat.rests && !std::mem::replace(&mut seat.is_done, true) {
+        if !seat.rests && !std::mem::replace(&mut seat.slot.is_done, true) {
             self.left = self.left.saturating_sub(1);
             self.look_whether_done();
         }
@@ -423,7 +412,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Ends this worker's run: closes all connections, and reports the last figures and how many
     /// requests had no answer.
     fn end(&mut self) {
-        let unfinished = self.seats.iter().filter(|seat| seat.counts).count() as u32;
+        let slots = self.seats.iter().flat_map(Seat::each_slot);
+        let unfinished = slots.filter(|slot| slot.counts).count() as u32;
         let (unanswered, longest_wait_ns) = self.links.unanswered(self.reactor.now_ns());
         for token in 0..self.links.all.len() {
             self.hang_up(token);
@@ -461,10 +451,13 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
     #[inline]
     fn heard(&mut self, index: usize) {
         let (token, event) = self.reactor.engine.event(index);
+        if self.links.queues {
+            self.links.turn(&mut self.seats, token);
+        }
         match event {
             Event::Bytes(bytes) => {
                 let heard = self.links.hear(token, bytes);
-                if self.links.shares && self.links.shared(token).is_some() {
+                if self.links.queues && self.links.has_queue(token) {
                     self.take_answers(token, heard);
                 } else {
                     self.take_heard(token, heard);

@@ -48,7 +48,9 @@ pub trait Workload: Send + Sync {
     }
 
     /// Why not several of its events may be under way on one connection at the same time; none if
-    /// they may.
+    /// they may. Then each event is one request that `ends` it. A session is called with the next
+    /// event while others are under way; after an error it is called with the event of that answer
+    /// again, and then with the answer.
     fn one_at_a_time(&self) -> Option<&'static str> {
         Some("its next statement depends on the answer")
     }
@@ -144,8 +146,7 @@ impl EventKind {
     }
 }
 
-/// Which session of the run. Each connection has one; or several, if as many requests are under way
-/// on it: then session i asks on connection i modulo `count`.
+/// Which session of the run. Each connection has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeatPlace {
     pub index: u32,
@@ -275,6 +276,8 @@ pub struct Answer<'a> {
     /// The server's error. Then `verdict` is the plan's rule for it.
     pub error: Option<&'a ServerError>,
     pub verdict: Verdict,
+    /// How often the event in progress was begun again after an error.
+    pub tries: u32,
     /// If [`Reply::Prepared`] was asked.
     pub prepared: Option<Prepared>,
     /// If [`Reply::Whole`] was asked: all frames as they came, readable by

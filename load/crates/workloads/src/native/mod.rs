@@ -206,10 +206,24 @@ pub struct Retries {
     pub pause: Duration,
 }
 
+/// Keeps the pauses before retries apart from the draws of the event.
+const RETRY_PART: u64 = 1 << 40;
+
 /// A pause is doubled at most this number of times.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl Retries {
+    /// Begins an event again that was begun again `tries` times, or gives it up.
+    #[cold]
+    fn again(self, event: &OpenEvent, tries: u32) -> Step {
+        if tries >= self.limit {
+            return Step::EventDropped;
+        }
+        // Drawn apart from what the event asks.
+        let mut jitter = event.stream_of(RETRY_PART + u64::from(tries + 1));
+        Step::Retry(self.pause(tries + 1, &mut jitter))
+    }
+
     /// The pause before retry number `number`, from 1. It is drawn between half of the full pause
     /// and all of it, so that events that collided do not collide again.
     fn pause(self, number: u32, jitter: &mut Stream) -> Duration {
@@ -219,43 +233,6 @@ impl Retries {
         let whole = self.pause * (1 << number.saturating_sub(1).min(DOUBLINGS_MAX));
         let half_ns = (whole / 2).as_nanos() as u64;
         Duration::from_nanos(half_ns + jitter.below(half_ns.max(1)))
-    }
-}
-
-/// Keeps the pauses before retries apart from the draws of the event.
-const RETRY_PART: u64 = 1 << 40;
-
-/// Number of times that the event of a session was begun again.
-#[derive(Clone, Copy, Debug)]
-struct Tries {
-    cycle: u64,
-    number: u32,
-}
-
-impl Default for Tries {
-    fn default() -> Self {
-        Self {
-            cycle: u64::MAX,
-            number: 0,
-        }
-    }
-}
-
-impl Tries {
-    /// Begins the event again, or gives it up.
-    #[cold]
-    fn again(&mut self, retries: Retries, event: &OpenEvent) -> Step {
-        self.number = match self.cycle == event.cycle {
-            true => self.number + 1,
-            false => 1,
-        };
-        self.cycle = event.cycle;
-        if self.number > retries.limit {
-            return Step::EventDropped;
-        }
-        // Drawn apart from what the event asks.
-        let mut jitter = event.stream_of(RETRY_PART + u64::from(self.number));
-        Step::Retry(retries.pause(self.number, &mut jitter))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The session of every native workload: connect, prepare, event after event, again if it must.
 
 use super::requests::Requests;
-use super::{Asker, EventEnd, Interrupted, Kind, LastQuestion, OpenEvent, Own, Tries, Way};
+use super::{Asker, EventEnd, Interrupted, Kind, LastQuestion, OpenEvent, Own, Way};
 use crate::async_session::{AsyncSession, DriverCall, NextCall, SessionState};
 use crate::statement::Parameters;
 use contend_client::request::{Class, Ending, LinkNumber, Reply, Request};
@@ -23,7 +23,6 @@ pub(super) struct NativeState<K: Kind> {
     /// The link used last.
     link: LinkNumber,
     last: LastRequest,
-    tries: Tries,
 }
 
 /// The request sent last.
@@ -55,7 +54,6 @@ pub fn session<K: Kind>(
         values: Parameters::default(),
         link: 0,
         last: LastRequest::Query(0),
-        tries: Tries::default(),
     };
     AsyncSession::new(state, async move |driver| {
         let mut asker = Asker { driver };
@@ -183,7 +181,13 @@ impl<K: Kind> Asker<K> {
                 return heard;
             };
         }
-        let step = self.driver.with(|turn| turn.state.try_again());
+        let step = self.driver.with(|turn| {
+            let tries = match turn.call {
+                Call::Answer(answer) => answer.tries,
+                _ => 0,
+            };
+            turn.state.way.retries.again(&turn.state.event, tries)
+        });
         self.driver.step(step).await
     }
 }
@@ -192,10 +196,6 @@ impl<K: Kind> NativeState<K> {
     fn forget(&mut self, link: Option<LinkNumber>) {
         self.link = link.unwrap_or(self.link);
         self.requests.forget(self.link);
-    }
-
-    fn try_again(&mut self) -> Step {
-        self.tries.again(self.way.retries, &self.event)
     }
 
     /// Checks that the server of a new link knows the requests before anything is prepared.

@@ -181,10 +181,11 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
     }
 }
 
-fn refused(error: &ServerError, verdict: Verdict) -> Answer<'_> {
+fn refused(error: &ServerError, verdict: Verdict, tries: u32) -> Answer<'_> {
     Answer {
         error: Some(error),
         verdict,
+        tries,
         ..Answer::default()
     }
 }
@@ -203,22 +204,18 @@ fn a_retried_event_asks_the_same_again_until_it_is_given_up() {
     let mut first = Vec::new();
     session.next(begin(8), &mut first);
     let error = lock_wait();
-    let retry = refused(&error, Verdict::Retry);
-    for _ in 0..2 {
-        let step = session.next(Call::Answer(&retry), &mut Vec::new());
+    let retry = |tries| refused(&error, Verdict::Retry, tries);
+    for tries in 0..2 {
+        let step = session.next(Call::Answer(&retry(tries)), &mut Vec::new());
         assert!(matches!(step, Step::Retry(Duration::ZERO)), "{step:?}");
         let mut again = Vec::new();
         request(session.next(begin(8), &mut again));
         assert_eq!(first, again);
     }
-    let step = session.next(Call::Answer(&retry), &mut Vec::new());
+    let step = session.next(Call::Answer(&retry(2)), &mut Vec::new());
     assert!(matches!(step, Step::EventDropped), "{step:?}");
-    // The next event has all its tries.
     session.next(begin(9), &mut Vec::new());
-    let step = session.next(Call::Answer(&retry), &mut Vec::new());
-    assert!(matches!(step, Step::Retry(_)), "{step:?}");
-    session.next(begin(9), &mut Vec::new());
-    let passed_over = refused(&error, Verdict::Ignore);
+    let passed_over = refused(&error, Verdict::Ignore, 0);
     let step = session.next(Call::Answer(&passed_over), &mut Vec::new());
     assert!(matches!(step, Step::EventEnd(_)), "{step:?}");
 }
