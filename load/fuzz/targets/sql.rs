@@ -6,8 +6,8 @@ use contend_client::request::Reply;
 use contend_engine::workload::{Answer, Call, SeatPlace, Session, Step};
 use contend_plan::Protocol;
 use contend_wire::{Capabilities, Prepared};
+use contend_workloads::config::native;
 use contend_workloads::native::Way;
-use contend_workloads::told::native;
 use contend_workloads::{Sql, SqlError};
 
 const SEED: u64 = 7;

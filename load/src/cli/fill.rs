@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use contend_client::Target;
 use contend_client::target::{address_of, password_of};
 use contend_data;
-use contend_data::filling::{Filled, Trouble, fill_dataset, make_database};
+use contend_data::filling::{FillError, Filled, fill_dataset, make_database};
 use contend_data::mark;
 use contend_data::schema::{Dataset, Wish};
 use contend_data::{DatasetEntry, SCHEMAS};
@@ -228,7 +228,7 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
     let pipe_folder = arguments.pipe_dir.clone();
     let sessions = sessions_of(arguments);
     let filled = if arguments.create_database {
-        make_database(target).map_err(Trouble::Failed)
+        make_database(target).map_err(FillError::Failed)
     } else {
         Ok(())
     }
@@ -243,12 +243,12 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result
             FillOutcome::FillDone(done(filled, &board)),
             ExitCode::SUCCESS,
         ),
-        Err(trouble) => {
-            let failure = trouble.failure();
+        Err(problem) => {
+            let failure = problem.failure();
             output::remark(&format!("contend-load: {}", output::in_words(failure)));
-            let code = match trouble {
-                Trouble::Exists(_) => ExitCode::from(2),
-                Trouble::Failed(_) | Trouble::Stopped(_) => ExitCode::FAILURE,
+            let code = match problem {
+                FillError::Exists(_) => ExitCode::from(2),
+                FillError::Failed(_) | FillError::Stopped(_) => ExitCode::FAILURE,
             };
             (FillOutcome::Error(Failure::clone(failure)), code)
         }

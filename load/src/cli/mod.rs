@@ -24,7 +24,7 @@ use clap::{Parser, Subcommand};
 use contend_console::output::{self, CommandError};
 use contend_console::secrets;
 use contend_mysqlslap as mysqlslap;
-use contend_reactor::doors::Listening;
+use contend_reactor::listeners::Listening;
 use contend_sysbench::cli as sysbench;
 use serde_json::json;
 use std::ffi::OsString;

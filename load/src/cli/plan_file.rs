@@ -3,16 +3,16 @@
 mod load;
 pub mod nodes;
 
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_console::suggestions::nearest_of;
 use contend_engine::arrival::Share;
 use contend_engine::of_plan::{ArmAsks, dispenser_of};
 use contend_engine::workload::Workload;
 use contend_plan;
 use contend_plan::{PLAN_VERSION, Plan, Protocol, Server};
+use contend_workloads::config::WorkloadConfig;
 use contend_workloads::native::{Retries, Way};
 use contend_workloads::registry;
-use contend_workloads::told::Told;
 use serde::Deserialize;
 use std::io::Read;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn check_arm(mut plan: Plan) -> Result<(), String> {
 ///
 /// # Errors
 /// One line for the reader of the plan.
-pub fn read_workload(workload: &contend_plan::Workload) -> Result<Box<dyn Told>, String> {
+pub fn read_workload(workload: &contend_plan::Workload) -> Result<Box<dyn WorkloadConfig>, String> {
     registry::read(workload).map_err(|refusal| match refusal.starts_with("workload") {
         true => refusal,
         false => in_words(&format!("workload: {refusal}")),
@@ -181,7 +181,7 @@ fn nearest(message: &str) -> Option<&str> {
 
 /// The workload of an arm's plan that is not a script, and the dispenser of the events
 /// that this host begins.
-pub fn native_arm(plan: &Plan, told: &dyn Told, share: Share) -> Result<ArmAsks, String> {
+pub fn native_arm(plan: &Plan, told: &dyn WorkloadConfig, share: Share) -> Result<ArmAsks, String> {
     let way = Way {
         protocol: plan.load.protocol,
         init: plan.server.init_sql.clone().into(),
@@ -202,7 +202,7 @@ pub fn native_arm(plan: &Plan, told: &dyn Told, share: Share) -> Result<ArmAsks,
 /// Refuses a plan that HandlerSocket cannot run.
 fn check_by_key(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
     let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
-    if workload.tongue() != Tongue::HandlerSocket {
+    if workload.request_protocol() != RequestProtocol::HandlerSocket {
         return refuse(format!(
             "needs a workload of rows by key, and {} needs SQL; use point_select, random_points \
              or update_non_index",

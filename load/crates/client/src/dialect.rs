@@ -1,7 +1,7 @@
 //! The interface between the owner of a socket and the protocol that is spoken on it.
 
 use super::target::Target;
-use crate::request::{Request, Tongue};
+use crate::request::{Request, RequestProtocol};
 use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 
 /// The facts that a session learned about its server and agreed with it.
@@ -65,7 +65,7 @@ impl LeftBytes {
 
 /// The protocol side of one connection: bytes in, bytes out. The caller owns the socket.
 pub trait Dialect: Default {
-    const TONGUE: Tongue;
+    const PROTOCOL: RequestProtocol;
 
     /// A connection to this server is being opened. Nothing is sent until it is established.
     fn open(&mut self, target: &Target);

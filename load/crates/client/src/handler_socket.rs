@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
-use crate::request::{Reply, Request, Tongue};
+use crate::request::{Reply, Request, RequestProtocol};
 use contend_wire::handler_socket::{LineReader, put_secret};
 use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
 
@@ -32,7 +32,7 @@ enum KeyStage {
 }
 
 impl Dialect for KeyLink {
-    const TONGUE: Tongue = Tongue::HandlerSocket;
+    const PROTOCOL: RequestProtocol = RequestProtocol::HandlerSocket;
 
     fn open(&mut self, target: &Target) {
         self.close();

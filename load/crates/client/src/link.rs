@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
-use crate::request::{Reply, Request, Tongue};
+use crate::request::{Reply, Request, RequestProtocol};
 use contend_wire::mysql::{
     Agreed, AnswerReader, AnswerState, Channel, Login, command, sequence_after,
 };
@@ -69,7 +69,7 @@ impl Default for Link {
 }
 
 impl Dialect for Link {
-    const TONGUE: Tongue = Tongue::Sql;
+    const PROTOCOL: RequestProtocol = RequestProtocol::Sql;
 
     fn open(&mut self, target: &Target) {
         self.close();

@@ -3,7 +3,7 @@
 
 /// In which protocol sessions write their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tongue {
+pub enum RequestProtocol {
     /// MySQL's client protocol, with statements of SQL.
     Sql,
     /// HandlerSocket: rows by key.

@@ -3,7 +3,7 @@
 use super::{Engine as _, Epoll, Uring};
 use contend_figures::outcome::Failure;
 use contend_plan;
-use contend_reactor::wait::Bell;
+use contend_reactor::wait::Waker;
 use std::io;
 
 /// The engine of a run.
@@ -30,7 +30,7 @@ impl Choice {
 /// # Errors
 /// The plan names an engine that the kernel refuses.
 pub fn choose(wanted: contend_plan::Engine, sockets: usize) -> Result<Choice, Failure> {
-    let ring = || Uring::new(sockets, Bell::new()?.heard()?);
+    let ring = || Uring::new(sockets, Waker::new()?.descriptor()?);
     match wanted {
         contend_plan::Engine::Epoll => Ok(Choice::of(Epoll::NAME)),
         contend_plan::Engine::Auto => Ok(match ring() {

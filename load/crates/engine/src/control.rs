@@ -130,7 +130,7 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// How many workers there are, of all tongues.
+    /// How many workers there are, of all protocols.
     pub(super) fn workers(&self) -> u32 {
         self.mailboxes.len() as u32
     }

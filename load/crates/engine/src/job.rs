@@ -3,7 +3,7 @@
 use crate::arrival::{Dispenser, Share};
 use crate::workload::{Verdict, Workload};
 use contend_client::Target;
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_figures::outcome::Failure;
 use contend_figures::{Tally, TallyShape};
 use contend_reactor::threads;
@@ -218,7 +218,7 @@ pub struct Setup {
     /// None: one window, in which the first arm is the only load.
     pub hops: Option<Hops>,
     /// Connections that are loaded at the same time, on all hosts together; which of them are ours;
-    /// and the workers that ours are spread over. Each tongue has this many workers of its own.
+    /// and the workers that ours are spread over. Each request_protocol has this many workers of its own.
     pub connections: u32,
     pub share: Share,
     pub workers: u32,
@@ -298,14 +298,14 @@ impl Setup {
     }
 
     /// The protocols of the arms, each once. Each has workers of its own.
-    pub fn tongues(&self) -> Vec<Tongue> {
-        let mut tongues = Vec::new();
-        for tongue in self.arms.iter().map(|arm| arm.workload.tongue()) {
-            if !tongues.contains(&tongue) {
-                tongues.push(tongue);
+    pub fn protocols(&self) -> Vec<RequestProtocol> {
+        let mut protocols = Vec::new();
+        for request_protocol in self.arms.iter().map(|arm| arm.workload.request_protocol()) {
+            if !protocols.contains(&request_protocol) {
+                protocols.push(request_protocol);
             }
         }
-        tongues
+        protocols
     }
 
     /// Says in which arm, and on which node, a run failed, if they have names.
@@ -329,7 +329,7 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// The connections of one worker of a tongue in one arm, numbered through all hosts. Two
+    /// The connections of one worker of a request_protocol in one arm, numbered through all hosts. Two
     /// workers differ by one at most.
     pub fn connections_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         self.of_worker(worker, self.connections)
@@ -358,10 +358,13 @@ impl Setup {
     pub fn sockets_of(&self, worker: u32) -> usize {
         let connections = self.connections_of(worker).count();
         let idle = self.idle_seats_of(worker).count();
-        let links = self.arms.iter().map(|arm| match arm.workload.tongue() {
-            Tongue::Sql => arm.named_nodes().count().max(1),
-            Tongue::HandlerSocket => usize::from(arm.nodes.count()),
-        });
+        let links = self
+            .arms
+            .iter()
+            .map(|arm| match arm.workload.request_protocol() {
+                RequestProtocol::Sql => arm.named_nodes().count().max(1),
+                RequestProtocol::HandlerSocket => usize::from(arm.nodes.count()),
+            });
         links.map(|links| connections * links + idle).sum()
     }
 

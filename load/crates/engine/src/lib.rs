@@ -46,7 +46,7 @@ use contend_client::dialect::Dialect;
 use contend_client::failure;
 use contend_client::handler_socket::KeyLink;
 use contend_client::link::Link;
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_figures::Tally;
 use contend_figures::outcome::Failure;
 use contend_reactor::engine::{Engine, Epoll, Uring};
@@ -65,7 +65,7 @@ use std::sync::mpsc::{self, Sender};
 use tallies::Tallies;
 use worker::Worker;
 
-/// Files of a worker besides its connections: its event queue, and both ends of its bell.
+/// Files of a worker besides its connections: its event queue, and both ends of its waker.
 const FILES_PER_WORKER: u64 = 3;
 /// The stack of a worker. Sessions that need more have one of their own.
 const STACK_BYTES: usize = 512 << 10;
@@ -193,32 +193,33 @@ fn start(
     setup: &Arc<Setup>,
     reports: &Sender<Report>,
 ) -> std::io::Result<Vec<Arc<Mailbox>>> {
-    let tongues = setup.tongues();
-    let workers = setup.workers * tongues.len() as u32;
+    let protocols = setup.protocols();
+    let workers = setup.workers * protocols.len() as u32;
     let tallies = match setup.blocks {
         true => tallies::shared(workers),
         false => workers as usize,
     };
     let tallies: Vec<Arc<Tallies>> = (0..tallies).map(|_| Arc::default()).collect();
-    let tongues = tongues.into_iter();
-    let tongues = tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
-    let start = |((number, tongue), tallies)| {
+    let protocols = protocols.into_iter();
+    let protocols = protocols
+        .flat_map(|request_protocol| std::iter::repeat_n(request_protocol, setup.workers as usize));
+    let start = |((number, request_protocol), tallies)| {
         let mailbox = Arc::new(Mailbox::new(Arc::clone(tallies))?);
         let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
         spawn(format!("worker-{number}"), reports, move |reports| {
             // The only places that know which engines and dialects there are.
-            let work = match (engine, tongue) {
-                (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
-                (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
-                (_, Tongue::Sql) => work::<Epoll, Link>,
-                (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
+            let work = match (engine, request_protocol) {
+                (Uring::NAME, RequestProtocol::Sql) => work::<Uring, Link>,
+                (Uring::NAME, RequestProtocol::HandlerSocket) => work::<Uring, KeyLink>,
+                (_, RequestProtocol::Sql) => work::<Epoll, Link>,
+                (_, RequestProtocol::HandlerSocket) => work::<Epoll, KeyLink>,
             };
             work(number, setup, told, reports);
         })?;
         Ok(mailbox)
     };
     (0..)
-        .zip(tongues)
+        .zip(protocols)
         .zip(tallies.iter().cycle())
         .map(start)
         .collect()
@@ -259,8 +260,8 @@ fn work<E: Engine, D: Dialect>(
     threads::be_punctual();
     let sockets = setup.sockets_of(place);
     let made = mailbox
-        .bell()
-        .and_then(|bell| E::new(sockets, bell))
+        .waker()
+        .and_then(|waker| E::new(sockets, waker))
         .map(|mut engine| {
             if setup.arms.iter().any(ArmJob::times_sends) {
                 engine.time_sends();

@@ -6,7 +6,7 @@ use super::tallies::Tallies;
 use contend_client::dialect::SessionFacts;
 use contend_figures::outcome::Failure;
 use contend_figures::{Latency, Reading, Tally};
-use contend_reactor::wait::Bell;
+use contend_reactor::wait::Waker;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,11 +96,11 @@ pub enum Report {
 }
 
 /// Where the controller leaves commands for one worker, and empty tallies. It is only read when the
-/// bell rang, or at the edge of an interval, so the request loop shares nothing.
+/// waker rang, or at the edge of an interval, so the request loop shares nothing.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     pub(super) tallies: Arc<Tallies>,
-    bell: Bell,
+    waker: Waker,
 }
 
 impl Report {
@@ -126,13 +126,13 @@ impl Mailbox {
         Ok(Self {
             commands: Mutex::new(Vec::new()),
             tallies,
-            bell: Bell::new()?,
+            waker: Waker::new()?,
         })
     }
 
     /// A descriptor that becomes readable when a command comes.
-    pub fn bell(&self) -> io::Result<OwnedFd> {
-        self.bell.heard()
+    pub fn waker(&self) -> io::Result<OwnedFd> {
+        self.waker.descriptor()
     }
 
     pub fn put(&self, command: Command) {
@@ -140,7 +140,7 @@ impl Mailbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(command);
-        self.bell.ring();
+        self.waker.wake();
     }
 
     pub fn take(&self) -> Vec<Command> {
@@ -175,7 +175,7 @@ mod tests {
         assert!(mailbox.take().is_empty());
         let mut count = [0u8; 8];
         use std::io::Read as _;
-        std::fs::File::from(mailbox.bell().unwrap())
+        std::fs::File::from(mailbox.waker().unwrap())
             .read_exact(&mut count)
             .unwrap();
         assert_eq!(u64::from_ne_bytes(count), 2);

@@ -5,7 +5,7 @@ use super::job::{
 };
 use crate::arrival::{Curve, Dispenser, Schedule, Share};
 use crate::workload::Workload;
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_client::target::{Target, target_of};
 use contend_plan::{Arrival, Compression, Errors, Load, Plan, Server, Watch};
 use contend_reactor::clock::{nanoseconds, seconds_ns};
@@ -123,7 +123,7 @@ fn arm_of(
                 .to_owned(),
         );
     }
-    if workload.tongue() == Tongue::HandlerSocket {
+    if workload.request_protocol() == RequestProtocol::HandlerSocket {
         return Ok(ArmJob {
             watch_pids: pids_of(plan.watch.as_ref()),
             watch_threads: threads_of(plan.watch.as_ref()),

@@ -7,7 +7,7 @@ use super::job::{At, Setup};
 use crate::workload;
 use contend_client::Target;
 use contend_client::blocking::{ControlConnection, TextRows};
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_figures::outcome::Failure;
 use contend_wire::Flavour;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ struct Room {
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     let arms = (0..).zip(setup.arms.iter());
     // A server's other protocols have their own limits, which it does not report.
-    let arms = arms.filter(|(_, job)| job.workload.tongue() == Tongue::Sql);
+    let arms = arms.filter(|(_, job)| job.workload.request_protocol() == RequestProtocol::Sql);
     let arms = arms.map(|(arm, job)| {
         // Places without a name are for a script to choose from, if it wants.
         let nodes = job.named_nodes().count().max(1) as u16;

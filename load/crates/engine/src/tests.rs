@@ -162,7 +162,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
 fn a_session_has_as_many_links_as_there_are_numbers() {
     let job = job(Arc::new(AsksSecond));
     let mailbox = Arc::new(Mailbox::new(Arc::default()).unwrap());
-    let engine = Epoll::new(1, mailbox.bell().unwrap()).unwrap();
+    let engine = Epoll::new(1, mailbox.waker().unwrap()).unwrap();
     let (sender, reports) = mpsc::channel();
     let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
     let open = |number| {
@@ -290,7 +290,7 @@ fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     (job.setup.workers, job.setup.setup_timeout_ns) = (1, 60 * SECOND_NS);
     let mailbox = Arc::new(Mailbox::new(Arc::default()).unwrap());
     let (waits, waited) = mpsc::channel();
-    let engine = Epoll::new(2, mailbox.bell().unwrap()).unwrap();
+    let engine = Epoll::new(2, mailbox.waker().unwrap()).unwrap();
     let engine = Noting { engine, waits };
     let (sender, reports) = mpsc::channel();
     let (setup, box_of_its) = (Arc::new(job.setup), Arc::clone(&mailbox));

@@ -65,8 +65,8 @@ pub struct Worker<E, D> {
 }
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// Makes a worker and its seats, on the thread that will run it. Workers are numbered tongue by
-    /// tongue: first all workers of one tongue, then all workers of the next.
+    /// Makes a worker and its seats, on the thread that will run it. Workers are numbered request_protocol by
+    /// request_protocol: first all workers of one request_protocol, then all workers of the next.
     ///
     /// # Errors
     /// If a session cannot be made.
@@ -79,7 +79,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     ) -> Result<Self, Box<Failure>> {
         let mut seats = Vec::new();
         for (arm, job) in (0..).zip(setup.arms.iter()) {
-            if job.workload.tongue() != D::TONGUE {
+            if job.workload.request_protocol() != D::PROTOCOL {
                 continue;
             }
             let judges = job.workload.judges_errors();
@@ -474,7 +474,7 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
         self.cross_edges();
     }
 
-    fn ring(&mut self, at_ns: u64, seat: usize, alarm: u64) {
+    fn timer(&mut self, at_ns: u64, seat: usize, alarm: u64) {
         self.wake_seat(at_ns, seat, alarm);
     }
 

@@ -22,7 +22,9 @@
 //! which write a request straight into the output buffer and allocate nothing. A session can also
 //! be a coroutine of a script. Either way [`Session::next`] resumes it, and it yields at each step.
 
-pub use contend_client::request::{Class, Ending, LINKS_MAX, LinkNumber, Reply, Request, Tongue};
+pub use contend_client::request::{
+    Class, Ending, LINKS_MAX, LinkNumber, Reply, Request, RequestProtocol,
+};
 
 use contend_figures::Reading;
 use contend_figures::outcome::{Failure, Scanned};
@@ -61,8 +63,8 @@ pub trait Workload: Send + Sync {
     }
 
     /// The protocol of its sessions.
-    fn tongue(&self) -> Tongue {
-        Tongue::Sql
+    fn request_protocol(&self) -> RequestProtocol {
+        RequestProtocol::Sql
     }
 
     /// True if sessions judge errors themselves. The driver then counts an error of the server and

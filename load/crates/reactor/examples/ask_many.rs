@@ -7,7 +7,7 @@
 
 use contend_reactor::engine::{Engine, Epoll, Event};
 use contend_reactor::socket::Address;
-use contend_reactor::wait::Bell;
+use contend_reactor::wait::Waker;
 use contend_reactor::{Handler, Reactor, run};
 use contend_wire::mysql::{AnswerReader, AnswerState, Login, Options, ReplyForm, command};
 use contend_wire::{Credentials, WireError};
@@ -86,7 +86,7 @@ impl Handler<Epoll> for Asking {
         }
     }
 
-    fn ring(&mut self, _at_ns: u64, _token: usize, _number: u64) {
+    fn timer(&mut self, _at_ns: u64, _token: usize, _number: u64) {
         self.problem = Some("the time is over".to_owned());
     }
 
@@ -109,7 +109,7 @@ fn main() -> io::Result<()> {
         ..Options::default()
     };
 
-    let mut engine = Epoll::new(count, Bell::new()?.heard()?)?;
+    let mut engine = Epoll::new(count, Waker::new()?.descriptor()?)?;
     let mut connections = Vec::new();
     for token in 0..count {
         let (socket, connecting) = address.connect()?;

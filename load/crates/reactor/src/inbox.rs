@@ -1,6 +1,6 @@
 //! How clients get from the thread that accepts them to the worker that serves them.
 
-use super::wait::Bell;
+use super::wait::Waker;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Inbox {
     clients: Mutex<Vec<(u32, OwnedFd)>>,
     closed: AtomicBool,
-    bell: Bell,
+    waker: Waker,
 }
 
 impl Inbox {
@@ -18,13 +18,13 @@ impl Inbox {
         Ok(Self {
             clients: Mutex::new(Vec::new()),
             closed: AtomicBool::new(false),
-            bell: Bell::new()?,
+            waker: Waker::new()?,
         })
     }
 
     /// A descriptor that is readable when there is something new.
-    pub fn heard(&self) -> io::Result<OwnedFd> {
-        self.bell.heard()
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.waker.descriptor()
     }
 
     pub fn is_closed(&self) -> bool {
@@ -36,13 +36,13 @@ impl Inbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((number, client));
-        self.bell.ring();
+        self.waker.wake();
     }
 
     /// No more clients come, and those already in the inbox are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        self.bell.ring();
+        self.waker.wake();
     }
 
     /// The clients that came since the last call, with their numbers.

@@ -2,25 +2,25 @@
 //! have connections.
 //!
 //! A [`Reactor`] is the object one thread waits with; a [`Handler`] is the work it then does. An
-//! [`engine`] moves bytes, a [`Bell`](wait::Bell) wakes the thread that waits in it, and an
-//! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in. All time is read from one
+//! [`engine`] moves bytes, a [`Waker`](wait::Waker) wakes the thread that waits in it, and an
+//! [`inbox`](inbox::Inbox) hands it clients that the [`listeners`] let in. All time is read from one
 //! [`clock`]. The other modules use the system: threads, limits, signals.
 //!
 //! ```
-//! use contend_reactor::{engine::{Engine as _, Epoll}, wait::Bell};
+//! use contend_reactor::{engine::{Engine as _, Epoll}, wait::Waker};
 //! # fn main() -> std::io::Result<()> {
-//! let bell = Bell::new()?;
-//! let mut engine = Epoll::new(1, bell.heard()?)?;
-//! bell.ring();
+//! let waker = Waker::new()?;
+//! let mut engine = Epoll::new(1, waker.descriptor()?)?;
+//! waker.wake();
 //! assert_eq!(engine.wait(None)?, 1);
 //! # Ok(()) }
 //! ```
 
 pub mod clock;
-pub mod doors;
 pub mod engine;
 pub mod inbox;
 pub mod limits;
+pub mod listeners;
 pub mod signals;
 pub mod socket;
 pub mod threads;
@@ -62,7 +62,7 @@ pub trait Handler<E: Engine> {
 
     /// A timer was due at `at_ns`; `token` and `number` are the seat and token that it was set
     /// with in [`Timers::set`].
-    fn ring(&mut self, at_ns: u64, token: usize, number: u64);
+    fn timer(&mut self, at_ns: u64, token: usize, number: u64);
 
     /// Called after the timers, before the next wait.
     fn end_round(&mut self) {}
@@ -129,7 +129,7 @@ pub fn run<E: Engine>(handler: &mut impl Handler<E>) {
         // however soon it is due.
         let due_ns = handler.reactor().now_ns;
         while let Some((at_ns, token, number)) = handler.reactor().timers.pop_due(due_ns) {
-            handler.ring(at_ns, token, number);
+            handler.timer(at_ns, token, number);
         }
         handler.end_round();
     }

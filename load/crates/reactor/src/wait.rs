@@ -1,4 +1,4 @@
-//! Waits for one or a few descriptors, and the bell that ends another thread's wait. The event loop
+//! Waits for one or a few descriptors, and the waker that ends another thread's wait. The event loop
 //! of a run waits with its own engines; all other work waits here.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -25,11 +25,11 @@ pub fn is_writable(file: &impl AsFd, within: Duration) -> bool {
     any_ready(&mut [PollFd::new(file, PollFlags::OUT)], within)
 }
 
-/// Wakes a thread that waits for descriptors. Every holder may ring.
+/// Wakes a thread that waits for descriptors. Every holder may wake it.
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct Waker(OwnedFd);
 
-impl Bell {
+impl Waker {
     /// # Errors
     /// The kernel has no descriptor left.
     pub fn new() -> io::Result<Self> {
@@ -37,22 +37,22 @@ impl Bell {
         Ok(Self(eventfd(0, flags)?))
     }
 
-    pub fn ring(&self) {
-        // It only refuses when it is rung already.
+    pub fn wake(&self) {
+        // It only refuses when the thread was woken already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// A descriptor that is readable when the bell was rung.
+    /// A descriptor that is readable once [`Self::wake`] was called.
     ///
     /// # Errors
     /// The kernel has no descriptor left.
-    pub fn heard(&self) -> io::Result<OwnedFd> {
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
         self.0.try_clone()
     }
 }
 
-/// Makes a bell that was rung silent again.
-pub fn hush(heard: &OwnedFd) {
+/// Makes the descriptor of a waker unreadable again.
+pub fn clear(heard: &OwnedFd) {
     // It only refuses when there is nothing to read.
     let _ = rustix::io::read(heard, &mut [0; size_of::<u64>()]);
 }

@@ -15,7 +15,7 @@ pub mod null_server;
 pub mod serve;
 
 use contend_figures::outcome::Failure;
-use contend_reactor::doors::Doors;
+use contend_reactor::listeners::Listeners;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -23,8 +23,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// The program cannot listen at the path or the port.
-pub fn listen(socket: Option<&Path>, port: Option<u16>) -> Result<Doors, Failure> {
-    Doors::open(socket, port).map_err(|error| Failure {
+pub fn listen(socket: Option<&Path>, port: Option<u16>) -> Result<Listeners, Failure> {
+    Listeners::open(socket, port).map_err(|error| Failure {
         hint: (error.kind() == ErrorKind::AddrInUse)
             .then(|| "another server is listening there; use a different address".to_owned()),
         ..Failure::plain(error.to_string())

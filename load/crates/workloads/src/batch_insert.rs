@@ -1,11 +1,11 @@
 //! Several new rows, inserted in one of the ways of a client.
 
+use super::config::{EVENTS, WorkloadConfig, native};
 use super::native::{Asker, Carries, EventEnd, EventResult, Kind, OpenEvent, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD};
-use super::told::{EVENTS, Told, native};
 use contend_engine::workload::{EventKind, Workload};
 use contend_plan::{Load, Protocol};
 use schemars::JsonSchema;
@@ -64,7 +64,7 @@ keys_over_rows! {
     }
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         Ok(native(OverTables::new(self.over(), self.clone()), way))
     }

@@ -1,11 +1,11 @@
 //! Many new rows in one statement.
 
+use super::config::{WorkloadConfig, native};
 use super::native::{Carries, OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD};
-use super::told::{Told, native};
 use contend_engine::workload::Workload;
 use contend_plan::{Load, Protocol};
 use contend_random::Sampler;
@@ -26,7 +26,7 @@ keys_over_rows! {
     }
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         Ok(native(OverTables::new(self.over(), self.clone()), way))
     }

@@ -17,6 +17,7 @@ mod batch_insert;
 mod batch_select;
 mod bulk_insert;
 pub mod client_list;
+pub mod config;
 mod insert;
 mod list;
 pub mod native;
@@ -33,7 +34,6 @@ mod sql;
 pub mod statement;
 mod string_lookup;
 mod tables;
-pub mod told;
 pub mod tpcc;
 
 pub use sql::{Sql, SqlError};

@@ -1,9 +1,9 @@
 //! A list of statements, sent in order; each event is one statement.
 
+use super::config::{WorkloadConfig, native};
 use super::native::{Asker, Carries, EventEnd, EventResult, Kind, QueryText, Way};
 use super::statement::can_be_prepared;
-use super::told::{Told, native};
-use crate::told;
+use crate::config;
 use contend_engine::workload::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use contend_plan::{Arrival, Load};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub struct Keys {
     shared: bool,
 }
 
-impl told::Keys for Keys {
+impl config::Keys for Keys {
     const KIND: &'static str = "list";
     const WRITES: Option<bool> = None;
 
@@ -81,7 +81,7 @@ fn check_names(names: &[String], statements: usize) -> Result<(), String> {
     Ok(())
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let list = List::new(self.statements.clone(), &self.names, self.shared);
         Ok(native(list, way))

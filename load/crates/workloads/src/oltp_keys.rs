@@ -1,9 +1,9 @@
 //! sysbench's OLTP transactions, and their parts alone, as kinds of workload.
 
+use super::config::{EVENTS, WorkloadConfig, native};
 use super::native::Way;
 use super::oltp::{Oltp, OltpPart};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
-use super::told::{EVENTS, Told, native};
 use crate::oltp;
 use contend_engine::workload::Workload;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ macro_rules! transaction {
             $keys
         }
 
-        impl Told for $name {
+        impl WorkloadConfig for $name {
             fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
                 let over = self.over();
                 let parts = oltp::framed(self.transaction, self.parts());
@@ -168,7 +168,7 @@ macro_rules! is_statement {
             {}
         }
 
-        impl Told for $name {
+        impl WorkloadConfig for $name {
             fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
                 let over = self.over();
                 let parts = vec![$part];

@@ -1,10 +1,10 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
+use super::config::Keys;
 use super::native::{Asker, Carries, EventEnd, EventResult, KeyAccess, Kind, OpenEvent, QueryText};
 use super::rows_keys::Over;
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::told::Keys;
 use contend_engine::workload::EventKind;
 use contend_random::Sampler;
 

@@ -1,11 +1,11 @@
 //! One row by its primary key.
 
+use super::config::{WorkloadConfig, native};
 use super::native::KeyAccess;
 use super::native::{OpenEvent, Way};
 use super::over_tables::{OneQuery, OverTables};
 use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
-use super::told::{Told, native};
 use contend_engine::workload::Workload;
 use contend_random::Sampler;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ keys_over_rows! {
     {}
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         Ok(native(OverTables::new(self.over(), self.clone()), way))
     }

@@ -3,7 +3,7 @@
 //! A kind declares its keys as a struct, the only place for their meanings, defaults and ranges.
 //! Plans are read and checked by it; `contend-load schema plan` prints it for other programs.
 
-use super::told::{Keys, Told};
+use super::config::{Keys, WorkloadConfig};
 use super::{batch_insert, batch_select, bulk_insert, insert, list, oltp_keys, point_select};
 use super::{random_points, random_ranges, scan, sql, string_lookup, tpcc};
 use contend_plan::{Script, Workload as Named};
@@ -33,7 +33,7 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<Script>(),
 ];
 
-type Read = fn(&Map<String, Value>) -> Result<Box<dyn Told>, String>;
+type Read = fn(&Map<String, Value>) -> Result<Box<dyn WorkloadConfig>, String>;
 
 /// A kind of the registry.
 pub struct Entry {
@@ -60,11 +60,11 @@ impl Entry {
 ///
 /// # Errors
 /// One line that names the path, or the key that is unknown.
-pub fn read(workload: &Named) -> Result<Box<dyn Told>, String> {
+pub fn read(workload: &Named) -> Result<Box<dyn WorkloadConfig>, String> {
     read_of(KINDS, workload)
 }
 
-fn read_of(kinds: &[Entry], workload: &Named) -> Result<Box<dyn Told>, String> {
+fn read_of(kinds: &[Entry], workload: &Named) -> Result<Box<dyn WorkloadConfig>, String> {
     match kinds.iter().find(|entry| entry.kind == workload.kind) {
         Some(entry) => (entry.read)(&workload.keys),
         None => {
@@ -79,7 +79,7 @@ fn read_of(kinds: &[Entry], workload: &Named) -> Result<Box<dyn Told>, String> {
     }
 }
 
-fn read_as<K: Keys>(keys: &Map<String, Value>) -> Result<Box<dyn Told>, String> {
+fn read_as<K: Keys>(keys: &Map<String, Value>) -> Result<Box<dyn WorkloadConfig>, String> {
     let schema = K::json_schema(&mut SchemaGenerator::default());
     check_ranges(&schema, keys)?;
     let told = K::deserialize(Value::Object(keys.clone())).map_err(|error| error.to_string())?;
@@ -150,9 +150,9 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::config::native;
     use crate::native::Way;
     use crate::native::tests::point_selects;
-    use crate::told::native;
     use contend_engine::workload::Workload;
     use schemars::JsonSchema;
     use serde::Deserialize;
@@ -172,7 +172,7 @@ mod tests {
         7
     }
 
-    impl Told for MadeUp {
+    impl WorkloadConfig for MadeUp {
         fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
             Ok(native(point_selects(u64::from(self.luck)), way))
         }
@@ -185,7 +185,7 @@ mod tests {
 
     const WITH_IT: &[Entry] = &[Entry::of::<point_select::Keys>(), Entry::of::<MadeUp>()];
 
-    fn told(kind: &str, keys: Value) -> Result<Box<dyn Told>, String> {
+    fn told(kind: &str, keys: Value) -> Result<Box<dyn WorkloadConfig>, String> {
         let keys = keys.as_object().cloned().unwrap_or_default();
         let kind = kind.to_owned();
         read_of(WITH_IT, &Named { kind, keys })

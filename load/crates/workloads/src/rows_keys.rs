@@ -33,7 +33,7 @@ macro_rules! keys_over_rows {
             $($(#[$field])* $key: $type,)*
         }
 
-        impl crate::told::Keys for $name {
+        impl crate::config::Keys for $name {
             const KIND: &'static str = $kind;
             const WRITES: Option<bool> = Some($writes);
             $(const METRIC: &'static str = $metric;)?

@@ -1,8 +1,8 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
+use super::config::{WorkloadConfig, native};
 use super::native::{Asker, Carries, EventEnd, EventResult, Kind, LastQuestion, QueryText, Way};
-use super::told::{Told, native};
-use crate::told;
+use crate::config;
 use contend_engine::workload::{EventKind, Workload};
 use contend_figures::outcome::{Scanned, ScannedPart};
 use contend_plan::Load;
@@ -88,7 +88,7 @@ impl Keys {
     }
 }
 
-impl told::Keys for Keys {
+impl config::Keys for Keys {
     const KIND: &'static str = "scan";
     const WRITES: Option<bool> = Some(false);
 
@@ -131,7 +131,7 @@ impl told::Keys for Keys {
     }
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         Ok(native(Scan::new(self), way))
     }
@@ -306,8 +306,8 @@ impl Kind for Scan {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::config::Keys as _;
     use crate::native::tests::{SEAT, first};
-    use crate::told::Keys as _;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! One row of the table `test_data` by its string: the query of a study of warming.
 
+use super::config::{WorkloadConfig, native};
 use super::native::{Asker, EventEnd, EventResult, Kind, QueryText, Way};
 use super::rows_keys::check_distribution;
-use super::told::{Told, native};
-use crate::told;
+use crate::config;
 use contend_engine::workload::{EventKind, Workload};
 use contend_random::Distribution;
 use contend_random::row_strings::{LONGEST, SHORTEST, number_of, string};
@@ -50,7 +50,7 @@ fn thirty_six() -> usize {
     36
 }
 
-impl told::Keys for Keys {
+impl config::Keys for Keys {
     const KIND: &'static str = "string_lookup";
     const WRITES: Option<bool> = Some(false);
 
@@ -62,7 +62,7 @@ impl told::Keys for Keys {
     }
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let kind = StringLookup {
             rows: self.rows,
@@ -163,7 +163,7 @@ mod tests {
     fn a_distribution_that_draws_nothing_is_refused() {
         let told = |order: &str| {
             let keys = json!({"rows": 10, "order": order, "distribution": {"kind": "zipfian"}});
-            told::Keys::check(&serde_json::from_value::<Keys>(keys).unwrap())
+            config::Keys::check(&serde_json::from_value::<Keys>(keys).unwrap())
         };
         assert!(told("random").is_ok());
         assert!(told("index").unwrap_err().contains("distribution"));

@@ -3,8 +3,8 @@
 use super::check_members;
 use contend_console::suggestions::nearest_of;
 use contend_plan::{Node, Owner, Plan, Route as Spec};
+use contend_workloads::config::WorkloadConfig;
 use contend_workloads::native::{ByKey, NodeRoute};
-use contend_workloads::told::Told;
 use std::collections::BTreeMap;
 
 /// More servers than anybody has; links and places are counted in two bytes.
@@ -14,7 +14,7 @@ const NODES_MAX: usize = 1000;
 ///
 /// # Errors
 /// Nodes that make no sense, as text that names the path.
-pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
+pub fn route_of(plan: &Plan, told: &dyn WorkloadConfig) -> Result<NodeRoute, String> {
     let nodes = &plan.nodes;
     if nodes.is_empty() {
         return match plan.load.route {
@@ -45,7 +45,7 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
     }
 }
 
-fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
+fn check(plan: &Plan, told: &dyn WorkloadConfig) -> Result<(), String> {
     let nodes = &plan.nodes;
     if nodes.len() > NODES_MAX {
         let count = nodes.len();

@@ -3,7 +3,7 @@
 
 use super::made::unless_refused;
 use super::watch::heed;
-use super::{Filled, TABLE_EXISTS, Trouble};
+use super::{FillError, Filled, TABLE_EXISTS};
 use crate::mark;
 use crate::schema::LastStep;
 use crate::table::{StorageEngine, Table, quote, text};
@@ -48,9 +48,13 @@ impl<'s> Claim<'s> {
     ///
     /// # Errors
     /// Another loader is at work.
-    pub fn take(target: &Target, key: Option<&str>, stop: &'s AtomicBool) -> Result<Self, Trouble> {
+    pub fn take(
+        target: &Target,
+        key: Option<&str>,
+        stop: &'s AtomicBool,
+    ) -> Result<Self, FillError> {
         let mut claim = Self {
-            connection: ControlConnection::open(target).map_err(Trouble::Failed)?,
+            connection: ControlConnection::open(target).map_err(FillError::Failed)?,
             database: String::new(),
             lowers_names: false,
             who: String::new(),
@@ -58,30 +62,31 @@ impl<'s> Claim<'s> {
             stop,
         };
         claim.lock()?;
-        claim.ask_names().map_err(Trouble::Failed)?;
+        claim.ask_names().map_err(FillError::Failed)?;
         for setting in [
             // As for the tables: a comment among options may be in double quotes.
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
             // Tables that refer to one another are dropped in any order.
             "SET SESSION foreign_key_checks = 0",
         ] {
-            claim.run(setting).map_err(Trouble::Failed)?;
+            claim.run(setting).map_err(FillError::Failed)?;
         }
         Ok(claim)
     }
 
-    fn lock(&mut self) -> Result<(), Trouble> {
+    fn lock(&mut self) -> Result<(), FillError> {
         // The connection waits while tables load, however long that takes.
-        unless_refused(self.run("SET SESSION wait_timeout = 31536000")).map_err(Trouble::Failed)?;
+        unless_refused(self.run("SET SESSION wait_timeout = 31536000"))
+            .map_err(FillError::Failed)?;
         let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
-        let got = self.rows(&query).map_err(Trouble::Failed)?;
+        let got = self.rows(&query).map_err(FillError::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {
             Some("1") => Ok(()),
-            Some("0") => Err(Trouble::Exists(Failure::with_hint(
+            Some("0") => Err(FillError::Exists(Failure::with_hint(
                 "another contend-load is filling this database; nothing was changed",
                 "wait until it has finished, or stop it",
             ))),
-            _ => Err(Trouble::Failed(Failure::plain(
+            _ => Err(FillError::Failed(Failure::plain(
                 "the server did not answer GET_LOCK, so two loads could collide; nothing was \
                  changed",
             ))),
@@ -161,17 +166,17 @@ impl<'s> Claim<'s> {
         &mut self,
         tables: impl Iterator<Item = &'n str>,
         views: impl Iterator<Item = &'n str>,
-    ) -> Result<Vec<&'n str>, Trouble> {
+    ) -> Result<Vec<&'n str>, FillError> {
         let mut ours = Vec::new();
         for name in tables {
-            match self.standing(name).map_err(Trouble::Failed)? {
+            match self.standing(name).map_err(FillError::Failed)? {
                 Standing::Absent => {}
                 Standing::Loading => ours.push(name),
                 _ => return Err(taken(name)),
             }
         }
         for name in views {
-            match self.standing(name).map_err(Trouble::Failed)? {
+            match self.standing(name).map_err(FillError::Failed)? {
                 Standing::Absent | Standing::OurView => {}
                 _ => return Err(taken(name)),
             }
@@ -307,15 +312,15 @@ fn first(row: &[Option<String>]) -> &str {
 }
 
 /// Something else has this name.
-pub fn taken(name: &str) -> Trouble {
-    Trouble::Exists(Failure {
+pub fn taken(name: &str) -> FillError {
+    FillError::Exists(Failure {
         code: Some(TABLE_EXISTS),
         ..there(&format!("table or view {name} exists already"))
     })
 }
 
-pub fn exists(what: &str) -> Trouble {
-    Trouble::Exists(there(what))
+pub fn exists(what: &str) -> FillError {
+    FillError::Exists(there(what))
 }
 
 fn there(what: &str) -> Failure {

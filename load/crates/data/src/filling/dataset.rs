@@ -3,7 +3,7 @@
 use super::claim::{Claim, count};
 use super::journal::Journal;
 use super::tables::fill_tables;
-use super::{FillPhase, Filled, LoadProgress, TableLoad, Target, Trouble};
+use super::{FillError, FillPhase, Filled, LoadProgress, TableLoad, Target};
 use crate::schema::Dataset;
 use crate::table::Table;
 use contend_figures::outcome::Failure;
@@ -21,7 +21,7 @@ const GO_ON: &str = "complete tables are kept; repeat the command to continue wi
 /// finished tables.
 ///
 /// # Errors
-/// The first trouble that happened. Complete tables that belong together stay, and the same call
+/// The first problem that happened. Complete tables that belong together stay, and the same call
 /// goes on from there; the others are gone.
 pub fn fill_dataset(
     target: &Target,
@@ -31,7 +31,7 @@ pub fn fill_dataset(
     sessions: usize,
     tell: &(dyn Fn(usize, LoadProgress) + Sync),
     stop: &AtomicBool,
-) -> Result<Vec<Filled>, Trouble> {
+) -> Result<Vec<Filled>, FillError> {
     let claim = Claim::take(target, key, stop)?;
     let (keeper, mut filled) = Keeper::open(claim, target, dataset, stop)?;
     let is_there = |name: &str| filled.iter().any(|table| table.table == name);
@@ -81,12 +81,12 @@ pub fn fill_dataset(
     };
     let made = fill_tables(target, &orders, sessions, &tell_of, &note, stop);
     let made = made.and_then(|made| {
-        hold().finish(dataset).map_err(Trouble::Failed)?;
+        hold().finish(dataset).map_err(FillError::Failed)?;
         Ok(made)
     });
-    filled.extend(made.map_err(|trouble| match goes_on {
-        true => with_hint(trouble),
-        false => trouble,
+    filled.extend(made.map_err(|problem| match goes_on {
+        true => with_hint(problem),
+        false => problem,
     })?);
     let order = |table: &Filled| {
         let mut names = dataset.tables.iter().map(|filling| &filling.table.name);
@@ -111,14 +111,14 @@ impl<'s> Keeper<'s> {
         target: &Target,
         dataset: &Dataset,
         stop: &'s AtomicBool,
-    ) -> Result<(Self, Vec<Filled>), Trouble> {
+    ) -> Result<(Self, Vec<Filled>), FillError> {
         if !dataset.facts.is_empty() {
             let (journal, complete) = Journal::open(claim, target, dataset, stop)?;
             return Ok((Self::Journal(Box::new(journal)), complete));
         }
         let names = dataset.tables.iter().map(|one| one.table.name.as_str());
         for half in claim.half_filled(names, std::iter::empty())? {
-            claim.drop_table(half).map_err(Trouble::Failed)?;
+            claim.drop_table(half).map_err(FillError::Failed)?;
         }
         Ok((Self::Marks(Box::new(claim)), Vec::new()))
     }
@@ -157,7 +157,7 @@ impl<'s> Keeper<'s> {
     }
 }
 
-fn with_hint(trouble: Trouble) -> Trouble {
+fn with_hint(problem: FillError) -> FillError {
     let hinted = |failure: Failure| Failure {
         hint: Some(match failure.hint {
             Some(hint) => format!("{hint}; {GO_ON}"),
@@ -165,9 +165,9 @@ fn with_hint(trouble: Trouble) -> Trouble {
         }),
         ..failure
     };
-    match trouble {
-        Trouble::Exists(failure) => Trouble::Exists(failure),
-        Trouble::Failed(failure) => Trouble::Failed(hinted(failure)),
-        Trouble::Stopped(failure) => Trouble::Stopped(hinted(failure)),
+    match problem {
+        FillError::Exists(failure) => FillError::Exists(failure),
+        FillError::Failed(failure) => FillError::Failed(hinted(failure)),
+        FillError::Stopped(failure) => FillError::Stopped(hinted(failure)),
     }
 }

@@ -7,7 +7,7 @@
 //! loaded; a table without it is not ours.
 
 use super::claim::{Claim, Standing, count, exists, taken};
-use super::{Filled, Transport, Trouble};
+use super::{FillError, Filled, Transport};
 use crate::schema::Dataset;
 use crate::table::{Table, text};
 use contend_client::Target;
@@ -38,15 +38,15 @@ impl<'s> Journal<'s> {
         target: &Target,
         dataset: &Dataset,
         stop: &'s AtomicBool,
-    ) -> Result<(Self, Vec<Filled>), Trouble> {
+    ) -> Result<(Self, Vec<Filled>), FillError> {
         let mut journal = Self {
             claim,
-            table: table_of(dataset).map_err(Trouble::Failed)?,
+            table: table_of(dataset).map_err(FillError::Failed)?,
         };
         let name = journal.table.name.clone();
         let tables = || dataset.tables.iter().map(|one| one.table.name.as_str());
         let views = || dataset.finish.iter().filter_map(|one| one.view.as_deref());
-        let standing = journal.claim.standing(&name).map_err(Trouble::Failed)?;
+        let standing = journal.claim.standing(&name).map_err(FillError::Failed)?;
         let there = match standing {
             Standing::Theirs if journal.is_complete() => Err(exists(&format!(
                 "the tables of {} exist already, complete",
@@ -56,7 +56,7 @@ impl<'s> Journal<'s> {
             Standing::Absent | Standing::Loading => journal.claim.half_filled(tables(), views()),
         }?;
         let told = match standing {
-            Standing::Loading => journal.told().map_err(Trouble::Failed)?,
+            Standing::Loading => journal.told().map_err(FillError::Failed)?,
             _ => BTreeMap::new(),
         };
         journal.check(dataset, &told)?;
@@ -65,16 +65,18 @@ impl<'s> Journal<'s> {
             let filled = loaded(table, told.get(&format!("{LOADED}{table}")));
             match filled.filter(|filled| count(target, filled, stop).is_ok()) {
                 Some(filled) => complete.push(filled),
-                None => journal.claim.drop_table(table).map_err(Trouble::Failed)?,
+                None => journal.claim.drop_table(table).map_err(FillError::Failed)?,
             }
         }
         if standing == Standing::Absent {
-            journal.begin(dataset).map_err(Trouble::Failed)?;
+            journal.begin(dataset).map_err(FillError::Failed)?;
         } else {
             let is_there = |name: &str| complete.iter().any(|filled| filled.table == name);
             let gone: Vec<&str> = tables().filter(|name| !is_there(name)).collect();
-            journal.unsay(&told, &gone).map_err(Trouble::Failed)?;
-            journal.say_rest(dataset, &told).map_err(Trouble::Failed)?;
+            journal.unsay(&told, &gone).map_err(FillError::Failed)?;
+            journal
+                .say_rest(dataset, &told)
+                .map_err(FillError::Failed)?;
         }
         Ok((journal, complete))
     }
@@ -171,7 +173,7 @@ impl<'s> Journal<'s> {
     }
 
     /// Refuses to go on with a load that was begun with other facts.
-    fn check(&self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), Trouble> {
+    fn check(&self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), FillError> {
         for (name, wanted) in facts(dataset) {
             if let Some(there) = told.get(name).filter(|there| **there != wanted) {
                 return Err(exists(&format!(

@@ -59,7 +59,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
     let sessions = if loads_in_bulk { 1 } else { made.sessions };
     let ranges = made.rows.ranges(sessions.max(1));
     let halt = AtomicBool::new(false);
-    let trouble = Mutex::new(None);
+    let problem = Mutex::new(None);
     let send_range = |connection: Result<&mut ControlConnection, Failure>, numbers| {
         let mut untold = |_| {};
         let watch = LoadWatch::new(&halt, &mut untold);
@@ -68,7 +68,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         sent.unwrap_or_else(|failure| {
             // The others end; their later errors add nothing.
             halt.store(true, Ordering::Relaxed);
-            let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = problem.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(failure);
             0
         })
@@ -92,7 +92,7 @@ pub fn fill_made(target: &Target, made: &Made) -> Result<(), Failure> {
         let others_kept = others.into_iter().filter_map(|other| other.join().ok());
         others_kept.fold(own_kept, u64::saturating_add)
     });
-    if let Some(failure) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(failure) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure);
     }
     if kept != made.rows.count() {

@@ -63,7 +63,7 @@ pub struct Filled {
 
 /// Why a table was not filled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Trouble {
+pub enum FillError {
     /// A table of this name exists, or a different load is at work. Nothing was touched.
     Exists(Failure),
     Failed(Failure),
@@ -71,7 +71,7 @@ pub enum Trouble {
     Stopped(Failure),
 }
 
-impl Trouble {
+impl FillError {
     pub fn failure(&self) -> &Failure {
         match self {
             Self::Exists(failure) | Self::Failed(failure) | Self::Stopped(failure) => failure,
@@ -89,20 +89,20 @@ pub fn fill(
     order: &TableLoad,
     tell: &mut dyn FnMut(LoadProgress),
     stop: &AtomicBool,
-) -> Result<Filled, Trouble> {
+) -> Result<Filled, FillError> {
     let watch = LoadWatch::new(stop, tell);
     let recipe = Recipe::new(&order.table, order.content.count());
     let mut connection =
-        ControlConnection::open(target).map_err(|failure| trouble(failure, &watch))?;
+        ControlConnection::open(target).map_err(|failure| problem(failure, &watch))?;
     let disk = disk_of(&mut connection, target, &watch);
-    enough_room(disk.as_ref(), order).map_err(|failure| trouble(failure, &watch))?;
+    enough_room(disk.as_ref(), order).map_err(|failure| problem(failure, &watch))?;
     watch.look_at(disk);
     create(&mut connection, &recipe, order, &watch)?;
     let filled = fill_created(&mut connection, &recipe, order, &watch);
     filled.map_err(|failure| {
         let number = connection.agreed().connection_id;
         drop(connection);
-        trouble(undo(target, &order.table, number, explain(failure)), &watch)
+        problem(undo(target, &order.table, number, explain(failure)), &watch)
     })
 }
 
@@ -127,15 +127,15 @@ fn create(
     recipe: &Recipe,
     order: &TableLoad,
     watch: &LoadWatch<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), FillError> {
     let patience = &mut |waited| watch.ask(waited);
     for setting in &recipe.settings {
         unless_refused(connection.run(setting, patience))
-            .map_err(|failure| trouble(failure, watch))?;
+            .map_err(|failure| problem(failure, watch))?;
     }
     match connection.run(&recipe.create, patience) {
         Ok(_) => Ok(()),
-        Err(refused) if refused.code == Some(TABLE_EXISTS) => Err(Trouble::Exists(Failure {
+        Err(refused) if refused.code == Some(TABLE_EXISTS) => Err(FillError::Exists(Failure {
             message: format!(
                 "table {} exists already; nothing was changed",
                 order.table.name
@@ -143,15 +143,15 @@ fn create(
             hint: Some("use a different table, or drop this one yourself".to_owned()),
             ..refused
         })),
-        Err(failure) => Err(trouble(explain(failure), watch)),
+        Err(failure) => Err(problem(explain(failure), watch)),
     }
 }
 
-fn trouble(failure: Failure, watch: &LoadWatch<'_>) -> Trouble {
+fn problem(failure: Failure, watch: &LoadWatch<'_>) -> FillError {
     if watch.is_stopped() {
-        Trouble::Stopped(failure)
+        FillError::Stopped(failure)
     } else {
-        Trouble::Failed(failure)
+        FillError::Failed(failure)
     }
 }
 

@@ -4,7 +4,7 @@
 //! has one lock. Two sessions into one InnoDB table were measured 10 % slower than one. So the
 //! tables are shared out over sessions, each table whole.
 
-use super::{Filled, LoadProgress, TableLoad, Target, Trouble, fill};
+use super::{FillError, Filled, LoadProgress, TableLoad, Target, fill};
 use contend_figures::outcome::Failure;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// complete.
 ///
 /// # Errors
-/// The first trouble that happened. The others are stopped, and what each unfinished one made is
+/// The first problem that happened. The others are stopped, and what each unfinished one made is
 /// dropped; tables that were complete stay.
 pub fn fill_tables(
     target: &Target,
@@ -25,10 +25,10 @@ pub fn fill_tables(
     tell: &(dyn Fn(usize, LoadProgress) + Sync),
     done: &(dyn Fn(&Filled) -> Result<(), Failure> + Sync),
     stop: &AtomicBool,
-) -> Result<Vec<Filled>, Trouble> {
+) -> Result<Vec<Filled>, FillError> {
     let halt = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
-    let trouble = Mutex::new(None);
+    let problem = Mutex::new(None);
     let filled: Mutex<Vec<Option<Filled>>> = Mutex::new(vec![None; orders.len()]);
     let work = || {
         while !halt.load(Ordering::Relaxed) {
@@ -37,14 +37,14 @@ pub fn fill_tables(
                 return;
             };
             let mut tell = |progress| {
-                // The signal is one for all, and trouble of one table ends the others.
+                // The signal is one for all, and problem of one table ends the others.
                 if stop.load(Ordering::Relaxed) {
                     halt.store(true, Ordering::Relaxed);
                 }
                 tell(place, progress);
             };
             let table = fill(target, order, &mut tell, &halt).and_then(|table| {
-                done(&table).map_err(Trouble::Failed)?;
+                done(&table).map_err(FillError::Failed)?;
                 Ok(table)
             });
             match table {
@@ -56,7 +56,7 @@ pub fn fill_tables(
                 }
                 Err(error) => {
                     halt.store(true, Ordering::Relaxed);
-                    let mut first = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut first = problem.lock().unwrap_or_else(PoisonError::into_inner);
                     first.get_or_insert(error);
                 }
             }
@@ -68,14 +68,14 @@ pub fn fill_tables(
         }
         work();
     });
-    if let Some(trouble) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(trouble);
+    if let Some(problem) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(problem);
     }
     let filled = filled.into_inner().unwrap_or_else(PoisonError::into_inner);
     let filled: Vec<Filled> = filled.into_iter().flatten().collect();
     if filled.len() < orders.len() {
         let stopped = Failure::plain("the fill was stopped by a signal");
-        return Err(Trouble::Stopped(stopped));
+        return Err(FillError::Stopped(stopped));
     }
     Ok(filled)
 }

@@ -87,8 +87,8 @@ fn a_pipe_that_the_server_does_not_open_is_no_obstacle() {
     let filled = fill(&server.target(), &order, &mut |_| {}, &stop).unwrap();
     assert_eq!((filled.rows, filled.transport), (1_000, Transport::Local));
     order.pipe_folder = Some("/nonexistent/folder".into());
-    let trouble = fill(&server.target(), &order, &mut |_| {}, &stop).unwrap_err();
-    assert!(trouble.failure().message.contains("/nonexistent/folder"));
+    let problem = fill(&server.target(), &order, &mut |_| {}, &stop).unwrap_err();
+    assert!(problem.failure().message.contains("/nonexistent/folder"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_signal_stops_a_fill_that_waits() {
     let hour = 3_600_000_000_000;
     let server = NullServer::start(ServiceTime::Fixed { ns: hour }, None);
     let stop = AtomicBool::new(false);
-    let trouble = std::thread::scope(|scope| {
+    let problem = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(50));
             stop.store(true, Ordering::Relaxed);
@@ -104,7 +104,7 @@ fn a_signal_stops_a_fill_that_waits() {
         let order = order("t", StorageEngine::InnoDb, 10);
         fill(&server.target(), &order, &mut |_| {}, &stop).unwrap_err()
     });
-    assert!(matches!(trouble, Trouble::Stopped(failure) if failure.message.contains("signal")));
+    assert!(matches!(problem, FillError::Stopped(failure) if failure.message.contains("signal")));
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn a_stop_before_the_first_table_is_a_stop() {
     let server = NullServer::quick();
     let stop = AtomicBool::new(true);
     let orders = [order("t", StorageEngine::InnoDb, 10)];
-    let trouble =
+    let problem =
         fill_tables(&server.target(), &orders, 1, &|_, _| {}, &|_| Ok(()), &stop).unwrap_err();
-    assert!(matches!(trouble, Trouble::Stopped(_)));
+    assert!(matches!(problem, FillError::Stopped(_)));
 }
 
 /// Says to every INSERT that it kept as many rows as can be said.

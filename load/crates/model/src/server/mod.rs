@@ -24,8 +24,8 @@ pub use answers::ModelAnswers;
 pub use model::{Model, ModelService};
 
 use contend_figures::outcome::Failure;
-use contend_reactor::doors::Listening;
 use contend_reactor::limits;
+use contend_reactor::listeners::Listening;
 use contend_reactor::signals::SignalThread;
 use contend_servers::listen;
 use std::sync::Arc;
@@ -54,14 +54,14 @@ pub fn serve(
     limits::make_all_the_room();
     limits::give_back_from(GIVEN_BACK_FROM);
     let model = Arc::new(Model::new(service)?);
-    let doors = listen(service.socket.as_deref(), service.port)?;
-    model.tell_where(doors.listening());
+    let listeners = listen(service.socket.as_deref(), service.port)?;
+    model.tell_where(listeners.listening());
     let teller = Arc::clone(&model);
     let asked = SignalThread::on_usr1(move || teller.tell_truth(false))
         .map_err(|error| Failure::plain(format!("listening to signals: {error}")))?;
     let staller = stalls::Staller::begin(&model)?;
-    ready(doors.listening());
-    Arc::new(ThreadClients::default()).serve(&doors, stop, &model);
+    ready(listeners.listening());
+    Arc::new(ThreadClients::default()).serve(&listeners, stop, &model);
     drop(staller);
     drop(asked);
     model.tell_truth(true);

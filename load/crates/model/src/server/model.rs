@@ -14,7 +14,7 @@ use crate::variables::{Effect, ServerVariables};
 use crate::{Index, KeyCacheSizes, Knobs, ModelRows, PagesFrom, Parting};
 use contend_figures::outcome::Failure;
 use contend_reactor::clock::{Ticks, nanoseconds, process_cpu_ns};
-use contend_reactor::doors::Listening;
+use contend_reactor::listeners::Listening;
 use contend_servers::serve::Refusal;
 use serde_json::{Value, json};
 use std::fs::File;

@@ -3,7 +3,7 @@
 
 use super::answers::ModelAnswers;
 use super::model::Model;
-use contend_reactor::doors::Doors;
+use contend_reactor::listeners::Listeners;
 use contend_servers::serve::{Received, Refusal, ServedSession, TAIL_BYTES_MAX, turn_away};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -38,8 +38,8 @@ pub struct ThreadClients {
 impl ThreadClients {
     /// Accepts clients until `stop` is set, each with a thread and with answers of its own. Then
     /// lets every thread answer the requests it has taken, and waits until all are gone.
-    pub fn serve(self: &Arc<Self>, doors: &Doors, stop: &AtomicBool, model: &Arc<Model>) {
-        doors.admit_each(stop, |number, socket| {
+    pub fn serve(self: &Arc<Self>, listeners: &Listeners, stop: &AtomicBool, model: &Arc<Model>) {
+        listeners.admit_each(stop, |number, socket| {
             if let Err(refusal) = model.admit() {
                 return refuse(&socket, &refusal);
             }

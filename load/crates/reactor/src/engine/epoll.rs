@@ -8,7 +8,7 @@ use super::sends::Sends;
 use super::{Engine, Event, READ_BYTES_MAX};
 use crate::clock;
 use crate::socket::{receive, send};
-use crate::wait::hush;
+use crate::wait::clear;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
@@ -327,7 +327,7 @@ impl Engine for Epoll {
         };
         let flags = EventFlags::from_bits_retain(events);
         if token == WAKE {
-            hush(&self.wake);
+            clear(&self.wake);
             return (0, Event::Woken);
         }
         let token = token as usize;

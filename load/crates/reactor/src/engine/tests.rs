@@ -3,14 +3,14 @@
 
 use super::*;
 use crate::clock;
-use crate::wait::Bell;
+use crate::wait::Waker;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-fn bell() -> OwnedFd {
-    Bell::new().unwrap().heard().unwrap()
+fn waker() -> OwnedFd {
+    Waker::new().unwrap().descriptor().unwrap()
 }
 
 /// Waits until an event other than `Nothing` comes and hands it to `check`.
@@ -34,7 +34,7 @@ fn pair() -> (OwnedFd, UnixStream) {
 }
 
 fn bytes_pass_both_ways<E: Engine>() {
-    let mut engine = E::new(4, bell()).unwrap();
+    let mut engine = E::new(4, waker()).unwrap();
     let (ours, mut theirs) = pair();
     engine.attach(3, ours, false).unwrap();
     let mut heard = [0; 5];
@@ -52,7 +52,7 @@ fn bytes_pass_both_ways<E: Engine>() {
 }
 
 fn much_comes_whole<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
     let sent: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
@@ -79,7 +79,7 @@ fn much_comes_whole<E: Engine>() {
 }
 
 fn an_end_is_told_and_a_place_can_be_used_again<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     for _ in 0..3 {
         let (ours, mut theirs) = pair();
         engine.attach(0, ours, false).unwrap();
@@ -102,7 +102,7 @@ fn an_end_is_told_and_a_place_can_be_used_again<E: Engine>() {
 }
 
 fn a_refused_connection_is_told<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     // A port that was just free refuses.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -117,7 +117,7 @@ fn a_refused_connection_is_told<E: Engine>() {
 }
 
 fn a_connection_under_way_is_told<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (socket, connecting) = crate::socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
     engine.attach(0, socket, connecting).unwrap();
@@ -134,11 +134,11 @@ fn a_connection_under_way_is_told<E: Engine>() {
 }
 
 fn waiting_ends_in_time_and_can_be_woken<E: Engine>() {
-    let bell = Bell::new().unwrap();
-    let mut engine = E::new(1, bell.heard().unwrap()).unwrap();
+    let waker = Waker::new().unwrap();
+    let mut engine = E::new(1, waker.descriptor().unwrap()).unwrap();
     assert_eq!(engine.wait(Some(1_000)).unwrap(), 0);
     for _ in 0..3 {
-        bell.ring();
+        waker.wake();
         let count = engine.wait(None).unwrap();
         assert!(count > 0);
         assert_eq!(
@@ -151,7 +151,7 @@ fn waiting_ends_in_time_and_can_be_woken<E: Engine>() {
 }
 
 fn more_sockets_than_buffers<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     let mut others = Vec::new();
     for token in 0..200 {
         let (ours, mut theirs) = pair();
@@ -191,7 +191,7 @@ fn pause() -> u64 {
 }
 
 fn a_sent_time_is_when_the_kernel_got_the_bytes<E: Engine>() {
-    let mut engine = E::new(200, bell()).unwrap();
+    let mut engine = E::new(200, waker()).unwrap();
     engine.time_sends();
     let mut others = Vec::new();
     // More than an engine can hold back, so that some have to leave before the wait.
@@ -223,7 +223,7 @@ fn a_sent_time_is_when_the_kernel_got_the_bytes<E: Engine>() {
 }
 
 fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     let (ours, _theirs) = pair();
     engine.attach(0, ours, false).unwrap();
     engine.send(0, b"?");
@@ -254,7 +254,7 @@ fn heard_by(theirs: &mut UnixStream, least: usize) -> Vec<u8> {
 }
 
 fn several_requests_are_sent_in_order_whatever_the_kernel_takes<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     engine.time_sends();
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
@@ -300,7 +300,7 @@ fn several_requests_are_sent_in_order_whatever_the_kernel_takes<E: Engine>() {
 }
 
 fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     engine.time_sends();
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
@@ -336,7 +336,7 @@ fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
 }
 
 fn a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way<E: Engine>() {
-    let mut engine = E::new(1, bell()).unwrap();
+    let mut engine = E::new(1, waker()).unwrap();
     for _ in 0..3 {
         let (ours, mut theirs) = pair();
         engine.attach(0, ours, false).unwrap();
@@ -360,7 +360,7 @@ fn a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way<E: Engine
 /// An io_uring holds the request until there is room.
 #[test]
 fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() {
-    let mut engine = Epoll::new(1, bell()).unwrap();
+    let mut engine = Epoll::new(1, waker()).unwrap();
     engine.time_sends();
     let (ours, mut theirs) = pair();
     let mut ours_too = UnixStream::from(ours.try_clone().unwrap());
@@ -395,7 +395,7 @@ impl Elsewhere<'_> {
 
 #[test]
 fn a_request_that_could_not_be_handed_over_goes_to_nobody_else() {
-    let Ok(mut ring) = Uring::new(1, bell()) else {
+    let Ok(mut ring) = Uring::new(1, waker()) else {
         return;
     };
     let (ours, mut theirs) = pair();
@@ -425,7 +425,7 @@ macro_rules! promises {
                 #[test]
                 fn $promise() {
                     // A container may refuse io_uring, and then there is nothing to promise.
-                    if super::Uring::new(1, super::bell()).is_ok() {
+                    if super::Uring::new(1, super::waker()).is_ok() {
                         super::$promise::<super::Uring>();
                     }
                 }

@@ -9,7 +9,7 @@
 
 use super::{Engine, Event};
 use crate::clock;
-use crate::wait::hush;
+use crate::wait::clear;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::net::sockopt::socket_error;
@@ -259,7 +259,7 @@ impl Uring {
     }
 
     fn woken(&mut self) {
-        hush(&self.wake);
+        clear(&self.wake);
         if let Err(error) = self.watch_wake() {
             // No place in the queue means a broken ring: the next wait will report it.
             debug_assert!(false, "{error}");

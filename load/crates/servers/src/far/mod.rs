@@ -15,9 +15,9 @@ use contend_client::failure;
 use contend_figures::Latency;
 use contend_figures::outcome::Failure;
 use contend_reactor::clock::process_cpu_ns;
-pub use contend_reactor::doors::Listening;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;
+pub use contend_reactor::listeners::Listening;
 use contend_reactor::socket::Address;
 use pair::Side;
 use pipe::Passed;
@@ -128,7 +128,7 @@ pub fn stand(
 ) -> Result<LineReport, Failure> {
     limits::make_all_the_room();
     look_for(&line.target)?;
-    let doors = listen(line.socket.as_deref(), line.port)?;
+    let listeners = listen(line.socket.as_deref(), line.port)?;
     let failed = |error: io::Error| Failure::plain(format!("starting a thread: {error}"));
     let mut inboxes = Vec::new();
     let mut threads = Vec::new();
@@ -151,7 +151,7 @@ pub fn stand(
         let thread = std::thread::Builder::new().name(format!("far-{number}"));
         threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
     }
-    ready(doors.listening());
+    ready(listeners.listening());
     if let Some(tell) = requests {
         let (books, stop) = (books.clone(), Arc::clone(stop));
         // This thread ends when standard input ends, or with the program.
@@ -160,7 +160,7 @@ pub fn stand(
             .spawn(move || answer_requests(&books, tell, &stop))
             .map_err(failed)?;
     }
-    doors.admit_until(stop, &inboxes);
+    listeners.admit_until(stop, &inboxes);
     for inbox in &inboxes {
         inbox.close();
     }

@@ -10,7 +10,7 @@ use contend_reactor::engine::READ_BYTES_MAX;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::socket::{Address, send};
 use contend_reactor::threads::be_punctual;
-use contend_reactor::wait::hush;
+use contend_reactor::wait::clear;
 use contend_wire::mysql::frame::put_packet;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -68,7 +68,7 @@ impl LineWorker {
         one_way_ns: u64,
     ) -> io::Result<Self> {
         let queue = epoll::create(CreateFlags::CLOEXEC)?;
-        let wake = inbox.heard()?;
+        let wake = inbox.descriptor()?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         epoll::add(&queue, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
@@ -116,7 +116,7 @@ impl LineWorker {
                 let (flags, token) = (event.flags, event.data.u64());
                 match token {
                     WAKE => {
-                        hush(&self.wake);
+                        clear(&self.wake);
                         for (_, client) in self.inbox.take() {
                             self.waiting.push(client);
                         }
@@ -163,7 +163,7 @@ impl LineWorker {
 
     /// The timer rang. Its lateness only counts if it found us asleep.
     fn woken(&mut self, slept_ns: u64) {
-        hush(&self.timer);
+        clear(&self.timer);
         if slept_ns < self.armed_ns {
             self.punctual.woken(now_ns().saturating_sub(self.armed_ns));
         }

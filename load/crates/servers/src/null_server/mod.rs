@@ -8,7 +8,7 @@
 pub mod testing;
 mod worker;
 
-pub use contend_reactor::doors::Listening;
+pub use contend_reactor::listeners::Listening;
 
 use crate::listen;
 use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
@@ -105,7 +105,7 @@ fn serve_answers<A: Answering + Send + 'static>(
     // The number of clients is not known, so the limit of open files is raised as far as it goes.
     // If that is too few, it shows when they connect.
     limits::make_all_the_room();
-    let doors = listen(service.socket.as_deref(), service.port)?;
+    let listeners = listen(service.socket.as_deref(), service.port)?;
     let begun_ns = contend_reactor::clock::now_ns();
     let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
     let (mut inboxes, mut threads) = (Vec::new(), Vec::new());
@@ -117,9 +117,9 @@ fn serve_answers<A: Answering + Send + 'static>(
         let thread = std::thread::Builder::new().name(format!("null-{number}"));
         threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
     }
-    ready(doors.listening());
+    ready(listeners.listening());
     let mut served = Served {
-        connections: doors.admit_until(stop, &inboxes),
+        connections: listeners.admit_until(stop, &inboxes),
         ..Served::default()
     };
     inboxes.iter().for_each(|inbox| inbox.close());

@@ -83,7 +83,7 @@ impl<A: Answering> Handler<Epoll> for NullWorker<A> {
     }
 
     /// A delayed answer is due: sends it.
-    fn ring(&mut self, _at_ns: u64, token: usize, _number: u64) {
+    fn timer(&mut self, _at_ns: u64, token: usize, _number: u64) {
         let Some((at_ns, answer)) = self.clients.take_due(token, self.reactor.now_ns()) else {
             return;
         };
@@ -107,7 +107,7 @@ impl<A: Answering> Handler<Epoll> for NullWorker<A> {
 impl<A: Answering> NullWorker<A> {
     pub fn new(answers: A, pace: ServicePace, inbox: Arc<Inbox>) -> io::Result<Self> {
         Ok(Self {
-            reactor: Reactor::new(Epoll::new(0, inbox.heard()?)?),
+            reactor: Reactor::new(Epoll::new(0, inbox.descriptor()?)?),
             inbox,
             clients: LoopClients {
                 answers,

@@ -12,7 +12,7 @@ use super::tables::Tables;
 pub use asker::{Asked, Asker, EventEnd, EventResult, Interrupted, LastQuestion, Said};
 pub use by_key::KeyAccess;
 use by_key::KeyQuery;
-use contend_client::request::Tongue;
+use contend_client::request::RequestProtocol;
 use contend_engine::workload::{EventKind, LookedAtServer, SeatPlace, Session, Step, Workload};
 use contend_figures::outcome::{Failure, Scanned};
 use contend_plan::Protocol;
@@ -332,10 +332,10 @@ impl<K: Kind> Workload for Native<K> {
         self.kind.scanned()
     }
 
-    fn tongue(&self) -> Tongue {
+    fn request_protocol(&self) -> RequestProtocol {
         match self.queries.iter().any(AskedRequest::is_by_key) {
-            true => Tongue::HandlerSocket,
-            false => Tongue::Sql,
+            true => RequestProtocol::HandlerSocket,
+            false => RequestProtocol::Sql,
         }
     }
 

@@ -5,12 +5,12 @@ mod placeholder;
 
 pub use parse::SqlError;
 
+use super::config::{WorkloadConfig, native};
 use super::native::{
     Asker, Carries, EventEnd, EventResult, Kind, LastQuestion, OpenEvent, QueryText, Way,
 };
 use super::statement::{Parameters, can_be_prepared};
-use super::told::{Told, native};
-use crate::told;
+use crate::config;
 use contend_engine::workload::{EventKind, Workload};
 use contend_sql::begins_with;
 use parse::{EventText, StatementText};
@@ -31,13 +31,13 @@ pub struct Keys {
     shares: BTreeMap<String, u32>,
 }
 
-impl told::Keys for Keys {
+impl config::Keys for Keys {
     const KIND: &'static str = "sql";
     const WRITES: Option<bool> = None;
-    const METRIC: &'static str = told::EVENTS;
+    const METRIC: &'static str = config::EVENTS;
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let script = Sql::new(&self.text).map_err(|error| format!("workload.text: {error}"))?;
         Ok(native(script.with_shares(&self.shares)?, way))

@@ -1,10 +1,10 @@
 //! The keys of TPC-C in a plan.
 
 use super::Tpcc;
+use crate::config;
+use crate::config::{WorkloadConfig, native};
 use crate::native::Way;
 use crate::rows_keys::number;
-use crate::told;
-use crate::told::{Told, native};
 use contend_engine::workload::Workload;
 use contend_plan::{Arrival, Load};
 use schemars::JsonSchema;
@@ -154,7 +154,7 @@ pub enum Delivery {
     Deferred,
 }
 
-impl told::Keys for Keys {
+impl config::Keys for Keys {
     const KIND: &'static str = "tpcc";
     const WRITES: Option<bool> = Some(true);
     const METRIC: &'static str = "new_orders_per_minute";
@@ -198,7 +198,7 @@ impl told::Keys for Keys {
     }
 }
 
-impl Told for Keys {
+impl WorkloadConfig for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         Ok(native(Tpcc::new(self.clone()), way))
     }

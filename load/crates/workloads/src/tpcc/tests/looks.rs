@@ -6,7 +6,7 @@ use super::*;
 fn keys_that_contradict_each_other_are_refused() {
     let refusal = |told: serde_json::Value| {
         let keys: Keys = serde_json::from_value(told).unwrap();
-        crate::told::Keys::check(&keys).err().unwrap()
+        crate::config::Keys::check(&keys).err().unwrap()
     };
     let refused = refusal(json!({"warehouses": 4, "last_warehouse": 5}));
     assert!(

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// The plan's workload, read and checked.
-pub trait Told {
+pub trait WorkloadConfig {
     /// The workload.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ pub trait Told {
 }
 
 /// The keys of a kind, as its file declares them.
-pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
+pub trait Keys: WorkloadConfig + DeserializeOwned + JsonSchema + 'static {
     /// As plans name it.
     const KIND: &'static str;
     /// Whether its events change the tables' rows; none: that depends on its keys.
@@ -68,7 +68,7 @@ impl Keys for Script {
     const METRIC: &'static str = EVENTS;
 }
 
-impl Told for Script {
+impl WorkloadConfig for Script {
     fn build(&self, _way: Way) -> Result<Arc<dyn Workload>, String> {
         Err("workload: a script was not read".to_owned())
     }

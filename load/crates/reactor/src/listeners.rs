@@ -35,7 +35,7 @@ pub struct Listening {
 }
 
 /// The listening sockets. When they are dropped, the file of the Unix socket is removed.
-pub struct Doors {
+pub struct Listeners {
     unix: Option<OwnedFd>,
     /// The file of the Unix socket.
     file: Option<FileNumber>,
@@ -43,13 +43,13 @@ pub struct Doors {
     listening: Listening,
 }
 
-impl Doors {
+impl Listeners {
     /// Opens the listening sockets. Port 0 takes a free port.
     ///
     /// # Errors
     /// The program cannot listen at the path or the port.
     pub fn open(socket: Option<&Path>, port: Option<u16>) -> io::Result<Self> {
-        let mut doors = Self {
+        let mut listeners = Self {
             unix: None,
             file: None,
             tcp: None,
@@ -58,16 +58,16 @@ impl Doors {
         if let Some(path) = socket {
             let (socket, file) =
                 listen_unix(path).map_err(|error| taken(&path.display(), &error))?;
-            (doors.unix, doors.file) = (Some(socket), Some(file));
-            doors.listening.socket = Some(path.to_owned());
+            (listeners.unix, listeners.file) = (Some(socket), Some(file));
+            listeners.listening.socket = Some(path.to_owned());
         }
         if let Some(port) = port {
             let (socket, port) = listen_tcp(port)
                 .map_err(|error| taken(&format_args!("127.0.0.1:{port}"), &error))?;
-            doors.tcp = Some(socket);
-            doors.listening.port = Some(port);
+            listeners.tcp = Some(socket);
+            listeners.listening.port = Some(port);
         }
-        Ok(doors)
+        Ok(listeners)
     }
 
     pub fn listening(&self) -> &Listening {
@@ -113,7 +113,7 @@ impl Doors {
     }
 }
 
-impl Drop for Doors {
+impl Drop for Listeners {
     fn drop(&mut self) {
         // A different server may have put its file there. If it is ours it stays so: we still
         // listen, so no server replaces it, and no file gets its number.
@@ -204,13 +204,13 @@ mod tests {
     /// A path of this test alone.
     fn path(name: &str) -> PathBuf {
         let path =
-            std::env::temp_dir().join(format!("contend-doors-{name}-{}", std::process::id()));
+            std::env::temp_dir().join(format!("contend-listeners-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         path
     }
 
-    fn open(path: &Path) -> io::Result<Doors> {
-        Doors::open(Some(path), None)
+    fn open(path: &Path) -> io::Result<Listeners> {
+        Listeners::open(Some(path), None)
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         for _ in 0..300 {
             drop(UnixListener::bind(&path).unwrap());
             let together = Barrier::new(3);
-            let opened: Vec<Doors> = std::thread::scope(|scope| {
+            let opened: Vec<Listeners> = std::thread::scope(|scope| {
                 let begin = || {
                     together.wait();
                     open(&path).ok()
