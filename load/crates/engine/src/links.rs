@@ -33,15 +33,7 @@ pub struct SeatLink<D> {
     /// When the present attempt to connect began.
     pub attempt_ns: u64,
     /// If the seat has depth: the requests behind the one whose answer is waited for.
-    queue: Option<Box<Queue>>,
-}
-
-/// Requests on a link that are answered one after the other.
-#[derive(Debug, Default)]
-struct Queue {
-    behind: VecDeque<UnderWay>,
-    /// An answer is being looked at: the next one must not be read yet.
-    is_answering: bool,
+    behind: Option<VecDeque<UnderWay>>,
 }
 
 /// A request that was sent behind others.
@@ -75,7 +67,7 @@ impl<D: Dialect> SeatLink<D> {
             backoff_ns: BACKOFF_NS_MIN,
             lost_ns: None,
             attempt_ns: 0,
-            queue: None,
+            behind: None,
         }
     }
 
@@ -146,13 +138,13 @@ impl<D: Dialect> Links<D> {
     pub fn queue(&mut self, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             self.queues = true;
-            one.queue = Some(Box::default());
+            one.behind = Some(VecDeque::new());
         }
     }
 
     #[inline]
     pub fn has_queue(&self, token: usize) -> bool {
-        self.at(token).is_some_and(|one| one.queue.is_some())
+        self.at(token).is_some_and(|one| one.behind.is_some())
     }
 
     /// The seat of a link acts for the slot whose request is answered next, or that opens the link.
@@ -199,7 +191,7 @@ impl<D: Dialect> Links<D> {
         if !one.link.is_open() {
             return Sent::Closed;
         }
-        if one.queue.is_some() {
+        if one.behind.is_some() {
             return self.send_behind(engine, (token, slot), request, now_ns);
         }
         one.asked_ns = now_ns;
@@ -241,7 +233,7 @@ impl<D: Dialect> Links<D> {
     ) -> Sent {
         let Some(SeatLink {
             link,
-            queue: Some(queue),
+            behind: Some(behind),
             ..
         }) = self.all.get_mut(token)
         else {
@@ -252,7 +244,7 @@ impl<D: Dialect> Links<D> {
             Ok(bytes) => bytes,
             Err(error) => return Sent::Failed(error),
         };
-        queue.behind.push_back(UnderWay {
+        behind.push_back(UnderWay {
             slot,
             request,
             sequence,
@@ -260,20 +252,16 @@ impl<D: Dialect> Links<D> {
             sent_bytes: bytes.len() as u64,
         });
         engine.send(token, bytes);
-        // Answers are looked at first: see `turn`.
-        match link.is_waiting() || queue.is_answering {
+        match link.is_waiting() {
             true => link.expect_more(true),
             false => self.expect_next(token),
         }
         Sent::Asked
     }
 
-    /// An answer on a link with a queue is about to be looked at.
+    /// An answer on a link with a queue is about to be looked at: what came after it is not its.
     pub fn begin_answer(&mut self, token: usize) {
-        if let Some(one) = self.all.get_mut(token)
-            && let Some(queue) = &mut one.queue
-        {
-            queue.is_answering = true;
+        if let Some(one) = self.all.get_mut(token) {
             let left = one.link.left_bytes() as u64;
             one.received_bytes = one.received_bytes.saturating_sub(left);
         }
@@ -282,13 +270,9 @@ impl<D: Dialect> Links<D> {
     /// The answer was looked at: waits for the answer to the next request that is under way. True
     /// if bytes of it are there.
     pub fn end_answer(&mut self, token: usize) -> bool {
-        if let Some(one) = self.all.get_mut(token)
-            && let Some(queue) = &mut one.queue
-        {
-            queue.is_answering = false;
-            if !one.link.is_waiting() {
-                self.expect_next(token);
-            }
+        let waits = |one: &SeatLink<D>| one.link.is_waiting();
+        if !self.at(token).is_some_and(waits) {
+            self.expect_next(token);
         }
         self.at(token).is_some_and(|one| one.link.has_left())
     }
@@ -296,14 +280,14 @@ impl<D: Dialect> Links<D> {
     /// Waits for the answer to the request that is behind the last one that was answered.
     fn expect_next(&mut self, token: usize) {
         if let Some(one) = self.all.get_mut(token)
-            && let Some(queue) = &mut one.queue
-            && let Some(next) = queue.behind.pop_front()
+            && let Some(behind) = &mut one.behind
+            && let Some(next) = behind.pop_front()
         {
             (one.slot, one.asked_ns) = (next.slot, next.asked_ns);
             one.sent_bytes = next.sent_bytes;
             one.received_bytes = one.link.left_bytes() as u64;
             one.link.expect(next.request, next.sequence);
-            one.link.expect_more(!queue.behind.is_empty());
+            one.link.expect_more(!behind.is_empty());
         }
     }
 
@@ -313,8 +297,7 @@ impl<D: Dialect> Links<D> {
             return Vec::new();
         };
         let first = one.link.is_waiting().then_some(one.slot);
-        let behind = one.queue.iter().flat_map(|queue| &queue.behind);
-        let behind = behind.map(|asked| asked.slot);
+        let behind = one.behind.iter().flatten().map(|asked| asked.slot);
         first.into_iter().chain(behind).collect()
     }
 
@@ -394,9 +377,8 @@ impl<D: Dialect> Links<D> {
     pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             one.link.close();
-            if let Some(queue) = &mut one.queue {
-                queue.behind.clear();
-                queue.is_answering = false;
+            if let Some(behind) = &mut one.behind {
+                behind.clear();
             }
             engine.detach(token);
         }
@@ -415,7 +397,7 @@ impl<D: Dialect> Links<D> {
     pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
         let waits = self.all.iter().filter(|one| one.link.is_waiting());
         waits.fold((0, 0), |(count, longest), one| {
-            let behind = one.queue.as_ref().map_or(0, |queue| queue.behind.len());
+            let behind = one.behind.as_ref().map_or(0, VecDeque::len);
             let wait = now_ns.saturating_sub(one.asked_ns);
             (count + 1 + behind as u32, longest.max(wait))
         })

@@ -23,7 +23,7 @@ pub struct Seat {
     pub events_on_link: u64,
     /// Queries answered inside the window.
     pub queries: u64,
-    /// The slot that it acts for. A seat without depth has no other.
+    /// The slot that it acts for; the only one of a seat without depth.
     pub slot: Slot,
     /// All slots of a seat with depth, by their numbers. The entry of `slot` is out of date.
     pub(super) slots: Box<[Slot]>,

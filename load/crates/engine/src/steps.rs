@@ -267,7 +267,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         None
     }
 
-    /// Begins the event in progress again; if its session is not ready, as soon as it is.
+    /// Begins the event in progress again, or leaves that to [`Self::ready`].
     #[cold]
     fn try_again(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -365,8 +365,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.rests {
             return None;
         }
-        // Told by a flag of the worker, because few runs have seats with depth.
-        if self.links.queues && seat.is_deep() {
+        if seat.is_deep() {
             return self.next_of_slot(seat_index);
         }
         self.next_turn(seat_index)
