@@ -190,15 +190,11 @@ fn start(
 ) -> std::io::Result<Vec<Arc<Mailbox>>> {
     let tongues = setup.tongues();
     let workers = setup.workers * tongues.len() as u32;
-    let tallies = match setup.blocks {
-        true => tallies::shared(workers),
-        false => workers as usize,
-    };
-    let tallies: Vec<Arc<Tallies>> = (0..tallies).map(|_| Arc::default()).collect();
+    let shared = setup.blocks.then(|| Arc::new(Tallies::shared_by(workers)));
     let tongues = tongues.into_iter();
     let tongues = tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
-    let start = |((number, tongue), tallies)| {
-        let mailbox = Arc::new(Mailbox::new(Arc::clone(tallies))?);
+    let start = |(number, tongue)| {
+        let mailbox = Arc::new(Mailbox::new(shared.clone().unwrap_or_default())?);
         let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
         spawn(format!("worker-{number}"), reports, move |reports| {
             // The only places that know which engines and dialects there are.
@@ -212,11 +208,7 @@ fn start(
         })?;
         Ok(mailbox)
     };
-    (0..)
-        .zip(tongues)
-        .zip(tallies.iter().cycle())
-        .map(start)
-        .collect()
+    (0..).zip(tongues).map(start).collect()
 }
 
 /// Does the work on a thread of its own.
