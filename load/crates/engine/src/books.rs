@@ -20,6 +20,7 @@ pub(super) struct Books {
     /// Without fields if the worker shares a tally with others.
     tally: Box<Tally>,
     shares: bool,
+    worker: u32,
     /// Edges of the load so far.
     edges: u32,
     /// The controller returns empty tallies here.
@@ -31,7 +32,7 @@ pub(super) struct Books {
 
 impl Books {
     /// The books of a run; the first arm is loaded.
-    pub(super) fn new(tallies: Arc<Tallies>, setup: &Setup) -> Self {
+    pub(super) fn new(worker: u32, tallies: Arc<Tallies>, setup: &Setup) -> Self {
         let (shares, mut known) = (setup.blocks, Vec::new());
         for shape in setup.arms.iter().map(ArmJob::shape) {
             if !shares && !known.contains(&shape) {
@@ -43,6 +44,7 @@ impl Books {
         Self {
             tally: Box::new(Tally::new(shape.unwrap_or_default())),
             shares,
+            worker,
             edges: 0,
             tallies,
             begun: 0,
@@ -85,8 +87,14 @@ impl Books {
     fn record(&mut self, record: impl FnOnce(&mut Tally)) {
         match self.shares {
             false => record(&mut self.tally),
-            true => self.tallies.share(record),
+            true => self.share(record),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn share(&self, record: impl FnOnce(&mut Tally)) {
+        self.tallies.share(self.worker, record);
     }
 
     #[inline(always)]
@@ -297,11 +305,9 @@ impl Books {
         });
     }
 
-    /// Takes the connect times that were recorded so far.
+    /// Takes the connect times that were recorded so far, unless they are shared.
     pub(super) fn take_connects(&mut self) -> Option<Box<Latency>> {
-        let mut connects = None;
-        self.record(|tally| connects = tally.connect.take());
-        connects
+        self.tally.connect.take()
     }
 }
 

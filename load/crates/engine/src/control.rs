@@ -212,7 +212,9 @@ impl<'a> Controller<'a> {
         self.backlogs.clear();
         self.reported.fill(Reported::default());
         let job = self.setup.arms.at(arm);
-        self.shared().for_each(|tallies| tallies.begin(job.shape()));
+        if let Some(shared) = self.shared() {
+            shared.begin(job.shape());
+        }
         job.dispenser.begin(begin_ns, self.timeline.open_ns);
         self.tell(Command::Begin(self.timeline, arm));
     }
@@ -271,6 +273,11 @@ impl<'a> Controller<'a> {
                 Err(_) => return Err(gone()),
             }
         }
+        let mut connects = std::mem::take(&mut self.setup_connects);
+        if let Some(shared) = self.shared() {
+            shared.take_connects(&mut connects);
+        }
+        self.setup_connects = connects;
         (self.progress)(Progress::Ready {
             sessions: &sessions,
             engine: self.engine.0,

@@ -7,7 +7,7 @@
 use super::control::{Controller, gone};
 use super::measured::Left;
 use super::messages::{Command, Counts, Report};
-use super::tallies::{self, Tallies};
+use super::tallies::Tallies;
 use contend_figures::outcome::Failure;
 use contend_figures::{Counter, Reading};
 use contend_reactor::clock;
@@ -164,9 +164,9 @@ impl Controller<'_> {
                 })?;
             }
             for interval in reported.intervals..intervals {
-                let mailbox = self.mailboxes.get(worker as usize);
                 // The first edge is that at which the window opened.
-                let tally = mailbox.and_then(|mailbox| mailbox.tallies.hand_over(interval + 2));
+                let tallies = self.shared();
+                let tally = tallies.and_then(|shared| shared.hand_over(interval + 2));
                 self.take_interval(worker, tally, counts.clone(), begun, None);
             }
             self.take(Report::Closed {
@@ -200,23 +200,18 @@ impl Controller<'_> {
         setup.arms.at(arm).workload.read_counts(&mut seats)
     }
 
-    /// The tallies that workers share, if they do.
-    pub(super) fn shared(&self) -> impl Iterator<Item = &Tallies> {
-        let shared = match self.setup.blocks {
-            true => tallies::shared(self.workers()),
-            false => 0,
-        };
-        self.mailboxes
-            .iter()
-            .take(shared)
-            .map(|mailbox| &*mailbox.tallies)
+    /// The tallies that all workers share, if they do.
+    pub(super) fn shared(&self) -> Option<&Tallies> {
+        let first = self.mailboxes.first().filter(|_| self.setup.blocks);
+        first.map(|mailbox| &*mailbox.tallies)
     }
 
     /// All events have ended: takes what ended after the last edge.
     pub(super) fn take_shared_rest(&mut self) {
         let mut drained = std::mem::take(&mut self.drained);
-        self.shared()
-            .for_each(|tallies| tallies.hand_over_rest(&mut drained));
+        if let Some(tallies) = self.shared() {
+            tallies.hand_over_rest(&mut drained);
+        }
         self.drained = drained;
     }
 }

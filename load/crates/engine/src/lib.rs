@@ -195,16 +195,12 @@ fn start(
 ) -> std::io::Result<Vec<Arc<Mailbox>>> {
     let protocols = setup.protocols();
     let workers = setup.workers * protocols.len() as u32;
-    let tallies = match setup.blocks {
-        true => tallies::shared(workers),
-        false => workers as usize,
-    };
-    let tallies: Vec<Arc<Tallies>> = (0..tallies).map(|_| Arc::default()).collect();
+    let shared = setup.blocks.then(|| Arc::new(Tallies::shared_by(workers)));
     let protocols = protocols.into_iter();
     let protocols = protocols
         .flat_map(|request_protocol| std::iter::repeat_n(request_protocol, setup.workers as usize));
-    let start = |((number, request_protocol), tallies)| {
-        let mailbox = Arc::new(Mailbox::new(Arc::clone(tallies))?);
+    let start = |(number, request_protocol)| {
+        let mailbox = Arc::new(Mailbox::new(shared.clone().unwrap_or_default())?);
         let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
         spawn(format!("worker-{number}"), reports, move |reports| {
             // The only places that know which engines and dialects there are.
@@ -218,11 +214,7 @@ fn start(
         })?;
         Ok(mailbox)
     };
-    (0..)
-        .zip(protocols)
-        .zip(tallies.iter().cycle())
-        .map(start)
-        .collect()
+    (0..).zip(protocols).map(start).collect()
 }
 
 /// Does the work on a thread of its own.

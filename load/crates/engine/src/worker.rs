@@ -111,7 +111,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let turns = |(arm, job)| Turns::new(&setup, arm, job, &seats);
         Ok(Self {
             number,
-            books: Books::new(Arc::clone(&mailbox.tallies), &setup),
+            books: Books::new(number, Arc::clone(&mailbox.tallies), &setup),
             turns: turns((0, &setup.arms.first)),
             turns_of_others: (1..).zip(&setup.arms.more).map(turns).collect(),
             drained: 0,

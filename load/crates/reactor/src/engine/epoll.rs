@@ -9,6 +9,7 @@ use super::{Engine, Event, READ_BYTES_MAX};
 use crate::clock;
 use crate::socket::{receive, send};
 use crate::wait::clear;
+use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
@@ -17,6 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Most events taken from the kernel at a time.
 const BATCH: usize = 512;
+const BATCH_MIN: usize = 8;
 /// Token of the waking file, which no socket has.
 const WAKE: u64 = u64::MAX;
 const READ: EventFlags = EventFlags::IN;
@@ -27,7 +29,7 @@ pub struct Epoll {
     wake: OwnedFd,
     sockets: Vec<Option<EpollSocket>>,
     events: Vec<libc::epoll_event>,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
     times_sends: bool,
     /// The kernel has a wait that ends to the nanosecond.
     waits_exactly: bool,
@@ -189,15 +191,16 @@ impl Epoll {
 impl Engine for Epoll {
     const NAME: &'static str = "epoll";
 
-    fn new(_sockets: usize, wake: OwnedFd) -> io::Result<Self> {
+    fn new(sockets: usize, wake: OwnedFd) -> io::Result<Self> {
         let queue = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&queue, &wake, EventData::new_u64(WAKE), READ)?;
         Ok(Self {
             queue,
             wake,
             sockets: Vec::new(),
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
-            buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; sockets.clamp(BATCH_MIN, BATCH)],
+            // Of workers with one socket there may be hundreds: what is not read is not touched.
+            buffer: Vec::with_capacity(READ_BYTES_MAX),
             times_sends: false,
             waits_exactly: true,
             gathered: Vec::new(),
@@ -351,12 +354,10 @@ impl Engine for Epoll {
         let Some(Some(socket)) = self.sockets.get(token) else {
             return (token, Event::Nothing);
         };
-        match receive(&socket.fd, &mut *self.buffer) {
+        self.buffer.clear();
+        match receive(&socket.fd, spare_capacity(&mut self.buffer)) {
             Ok(0) => (token, Event::Closed(None)),
-            Ok(filled) => (
-                token,
-                Event::Bytes(self.buffer.get(..filled).unwrap_or_default()),
-            ),
+            Ok(_) => (token, Event::Bytes(&self.buffer)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => (token, Event::Nothing),
             Err(error) => (token, Event::Closed(Some(error))),
         }

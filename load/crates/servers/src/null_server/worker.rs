@@ -14,6 +14,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+/// How many clients a worker makes room for. There may be more.
+const CLIENTS: usize = 512;
+
 struct LoopClient<A: Answering> {
     session: ServedSession<A>,
     /// The beginning of a packet whose end has not come.
@@ -107,7 +110,7 @@ impl<A: Answering> Handler<Epoll> for NullWorker<A> {
 impl<A: Answering> NullWorker<A> {
     pub fn new(answers: A, pace: ServicePace, inbox: Arc<Inbox>) -> io::Result<Self> {
         Ok(Self {
-            reactor: Reactor::new(Epoll::new(0, inbox.descriptor()?)?),
+            reactor: Reactor::new(Epoll::new(CLIENTS, inbox.descriptor()?)?),
             inbox,
             clients: LoopClients {
                 answers,
