@@ -22,7 +22,7 @@ pub struct Tallies {
 }
 
 impl Tallies {
-    /// For all of so many workers.
+    /// For this number of workers together.
     pub(super) fn shared_by(workers: u32) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shared = cores.min(workers as usize).clamp(1, SHARED_MAX);

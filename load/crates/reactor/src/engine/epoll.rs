@@ -199,7 +199,7 @@ impl Engine for Epoll {
             wake,
             sockets: Vec::new(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; sockets.clamp(BATCH_MIN, BATCH)],
-            // Of workers with one socket there may be hundreds: what is not read is not touched.
+            // There may be hundreds of workers with one socket: bytes not read touch no memory.
             buffer: Vec::with_capacity(READ_BYTES_MAX),
             times_sends: false,
             waits_exactly: true,
