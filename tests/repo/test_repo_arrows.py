@@ -37,6 +37,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     },
 }
 
+
 def test_python_rooms_follow_the_arrows() -> None:
     wrong = []
     for path in sorted(PYTHON_ROOT.rglob("*.py")):
@@ -87,7 +88,9 @@ def test_the_architecture_has_each_crate() -> None:
 
 def test_a_run_knows_no_protocol() -> None:
     registry = RUST_ROOT / "crates/engine/src/lib.rs"
-    protocols = re.compile(r"\bcontend_(?:wire::(?:mysql|handler_socket)|client::(?:link|handler_s))")
+    protocols = re.compile(
+        r"\bcontend_(?:wire::(?:mysql|handler_socket)|client::(?:link|handler_s))"
+    )
     named = {
         path
         for path in rust_crates()["engine"].rglob("*.rs")

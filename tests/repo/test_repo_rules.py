@@ -28,13 +28,21 @@ LONG_FILES: dict[str, int] = {}
 SOURCE_ENDINGS = {".py", ".rs", ".lua", ".sh", ".js", ".css"}
 
 BANNED_IN_RUST = [
-    (r"\bprintln!|\beprintln!|\bprint!\(", {"contend-load", "console", "sysbench", "mysqlslap"}, "only command lines print; return data instead"),
+    (
+        r"\bprintln!|\beprintln!|\bprint!\(",
+        {"contend-load", "console", "sysbench", "mysqlslap"},
+        "only command lines print; return data instead",
+    ),
     (
         r"\bstd::net::(Tcp|Udp)|\bUnixStream\b|\bUnixListener\b|\bthread::spawn\b",
         {"reactor", "client", "servers", "model", "data", "engine", "sysbench"},
         "return bytes or data; this crate has no sockets and no threads",
     ),
-    (r"\bprocess::exit\(", {"contend-load", "sysbench", "mysqlslap"}, "return an exit code; only a command line ends the program"),
+    (
+        r"\bprocess::exit\(",
+        {"contend-load", "sysbench", "mysqlslap"},
+        "return an exit code; only a command line ends the program",
+    ),
     (r"/proc/self/mem\b", set(), "change memory of ours in a block of unsafe, where it is counted"),
     (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
 ]
