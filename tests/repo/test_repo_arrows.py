@@ -7,7 +7,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from tree import (
     PYTHON_ROOT,
     ROOT,
@@ -16,9 +15,7 @@ from tree import (
     python_imports,
     room_of_python,
     rust_crates,
-    rust_module,
     rust_modules,
-    rust_paths,
     without_rust_comments,
     without_rust_tests,
 )
