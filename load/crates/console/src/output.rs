@@ -72,7 +72,8 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Resul
     write(&mut io::stdout().lock())
 }
 
-/// Prints a line on standard error. Every text that may come from a script or a server goes this way.
+/// Prints a line on standard error. Every text that may come from a script or a server goes this
+/// way.
 pub fn remark(words: &str) {
     eprintln!("{}", shown(words));
 }

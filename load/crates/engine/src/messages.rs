@@ -96,7 +96,7 @@ pub enum Report {
 }
 
 /// Where the controller leaves commands for one worker, and empty tallies. It is only read when the
-/// waker rang, or at the edge of an interval, so the request loop shares nothing.
+/// waker woke it, or at the edge of an interval, so the request loop shares nothing.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     pub(super) tallies: Arc<Tallies>,

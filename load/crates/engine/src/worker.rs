@@ -65,8 +65,8 @@ pub struct Worker<E, D> {
 }
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// Makes a worker and its seats, on the thread that will run it. Workers are numbered request_protocol by
-    /// request_protocol: first all workers of one request_protocol, then all workers of the next.
+    /// Makes a worker and its seats, on the thread that will run it. Workers are numbered protocol by
+    /// protocol: first all workers of one, then all workers of the next.
     ///
     /// # Errors
     /// If a session cannot be made.

@@ -195,7 +195,7 @@ impl<'t> Tokens<'t> {
         place + length.unwrap_or(rest.len())
     }
 
-    /// TokenKind and end of the token at `place`, whose first byte is this.
+    /// Kind and end of the token at `place`, whose first byte is this.
     #[inline]
     fn token(&mut self, first: u8) -> (TokenKind, usize) {
         let place = self.place;

@@ -37,7 +37,7 @@ pub fn fill_tables(
                 return;
             };
             let mut tell = |progress| {
-                // The signal is one for all, and problem of one table ends the others.
+                // The signal is one for all: a problem of one table ends the others.
                 if stop.load(Ordering::Relaxed) {
                     halt.store(true, Ordering::Relaxed);
                 }
