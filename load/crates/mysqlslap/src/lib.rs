@@ -26,7 +26,7 @@ mod values;
 pub mod fuzzed {
     //! The readers of what users write, for the fuzz target.
     pub use super::option_file::read as read_option_file;
-    pub use super::split::{as_mysqlslap, split};
+    pub use super::split::split;
 }
 
 use contend_client::Target;

@@ -3,15 +3,6 @@
 use contend_sql::{Mode, Statements};
 use std::fmt;
 
-/// The statements of a text, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Split {
-    pub statements: Vec<String>,
-    /// Number of statements that a client without a limit runs: one for each statement, unless
-    /// [`as_mysqlslap`] counts more.
-    pub count: u64,
-}
-
 /// A quote or a comment without an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unterminated {
@@ -31,7 +22,7 @@ impl fmt::Display for Unterminated {
 ///
 /// # Errors
 /// A quote or a comment has no end.
-pub fn split(text: &str, delimiter: &str) -> Result<Split, Unterminated> {
+pub fn split(text: &str, delimiter: &str) -> Result<Vec<String>, Unterminated> {
     let mut statements = Vec::new();
     let found = Statements::with_delimiter(text.as_bytes(), delimiter.as_bytes(), Mode::default());
     for one in found {
@@ -45,38 +36,7 @@ pub fn split(text: &str, delimiter: &str) -> Result<Split, Unterminated> {
         let statement = text.get(one.start..one.start + one.text.len());
         statements.push(statement.unwrap_or_default().to_owned());
     }
-    let count = statements.len() as u64;
-    Ok(Split { statements, count })
-}
-
-/// Splits as mysqlslap does: at the delimiter's first character, anywhere. One blank after it is
-/// passed over, and an empty statement ends the list. Those behind it are still counted, and the
-/// list is begun again to reach that count.
-pub fn as_mysqlslap(text: &str, delimiter: &str) -> Split {
-    let Some(delimiter) = delimiter.chars().next() else {
-        return Split {
-            statements: vec![text.to_owned()],
-            count: 1,
-        };
-    };
-    let mut split = Split::default();
-    let mut is_cut = false;
-    let mut rest = text;
-    loop {
-        let (statement, after) = match rest.split_once(delimiter) {
-            Some((statement, after)) => (statement, after),
-            None if rest.is_empty() => return split,
-            None => (rest, ""),
-        };
-        split.count += 1;
-        is_cut |= statement.is_empty();
-        if !is_cut {
-            split.statements.push(statement.to_owned());
-        }
-        rest = after
-            .strip_prefix(|c: char| c.is_ascii_whitespace())
-            .unwrap_or(after);
-    }
+    Ok(statements)
 }
 
 /// What has no end and begins like this.
@@ -95,34 +55,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn theirs(text: &str, delimiter: &str) -> (Vec<String>, u64) {
-        let split = as_mysqlslap(text, delimiter);
-        (split.statements, split.count)
-    }
-
     fn ours(text: &str, delimiter: &str) -> Vec<String> {
-        split(text, delimiter).map_or_else(|why| vec![why.to_string()], |split| split.statements)
-    }
-
-    #[test]
-    fn an_empty_statement_ends_their_list_and_not_its_count() {
-        let case = |text: &str, list: &[&str], count| {
-            let list = list.iter().map(|s| (*s).to_owned()).collect();
-            assert_eq!(theirs(text, ";"), (list, count), "{text:?}");
-        };
-        case("a;;b", &["a"], 3);
-        case("a;;", &["a"], 2);
-        case("a;", &["a"], 1);
-        case("a; ", &["a"], 1);
-        case("a;  ", &["a", " "], 2);
-        case(" ;a", &[" ", "a"], 2);
-        case("a;;;b", &["a"], 4);
-        case("a;\n\n", &["a", "\n"], 2);
-        case("a;\n\tb", &["a", "\tb"], 2);
-        case("x \"a;b\"", &["x \"a", "b\""], 2);
-        case(";a", &[], 2);
-        case("", &[], 0);
-        assert_eq!(theirs("a//b", "//").1, 3);
+        split(text, delimiter).unwrap_or_else(|why| vec![why.to_string()])
     }
 
     #[test]
@@ -159,18 +93,15 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_but_blanks_and_delimiters(text in "[ab;\\n '/*-]{0,40}") {
-            if let Ok(split) = split(&text, ";") {
-                prop_assert!(split.statements.iter().all(|s| !s.trim().is_empty()));
+            if let Ok(statements) = split(&text, ";") {
+                prop_assert!(statements.iter().all(|s| !s.trim().is_empty()));
                 let letters = |s: &str| s.matches(['a', 'b']).count();
-                let found: usize = split.statements.iter().map(|s| letters(s)).sum();
+                let found: usize = statements.iter().map(|s| letters(s)).sum();
                 prop_assert!(found <= letters(&text));
                 if !text.contains(['/', '-']) {
                     prop_assert_eq!(found, letters(&text));
                 }
             }
-            let theirs = as_mysqlslap(&text, ";");
-            prop_assert!(theirs.statements.iter().all(|s| !s.contains(';')));
-            prop_assert!(theirs.statements.len() as u64 <= theirs.count);
         }
     }
 }

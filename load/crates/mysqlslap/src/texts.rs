@@ -31,10 +31,7 @@ pub fn read(options: &SlapOptions, auto: Option<&Auto>) -> Result<Texts, String>
             return Ok(Vec::new());
         };
         let (text, place) = text_of(name, given)?;
-        match split(&text, delimiter) {
-            Ok(split) => Ok(split.statements),
-            Err(why) => Err(format!("{place}, {why}")),
-        }
+        split(&text, delimiter).map_err(|why| format!("{place}, {why}"))
     };
     let (create, list) = match auto {
         Some(auto) => {
