@@ -60,7 +60,8 @@ pub fn session<K: Kind>(
         let mut heard = asker.driver.heard();
         loop {
             let DriverCall::Event(cycle) = heard else {
-                heard = asker.between_events(heard).await;
+                // Rare, and large: in place it would more than double the memory of every session.
+                heard = Box::pin(asker.between_events(heard)).await;
                 continue;
             };
             asker.begin(cycle);
