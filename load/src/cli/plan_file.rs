@@ -202,7 +202,7 @@ pub fn native_arm(plan: &Plan, told: &dyn WorkloadConfig, share: Share) -> Resul
 /// Refuses a plan that HandlerSocket cannot run.
 fn check_by_key(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
     let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
-    if workload.request_protocol() != RequestProtocol::HandlerSocket {
+    if workload.request_protocol() != RequestProtocol::HANDLER_SOCKET {
         return refuse(format!(
             "needs a workload of rows by key, and {} needs SQL; use point_select, random_points \
              or update_non_index",

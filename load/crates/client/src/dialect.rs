@@ -89,7 +89,9 @@ pub trait Dialect: Default {
     fn is_waiting(&self) -> bool;
 
     /// What both ends can do, if the session is open.
-    fn capabilities(&self) -> Option<Capabilities>;
+    fn capabilities(&self) -> Option<Capabilities> {
+        self.is_open().then_some(Capabilities::NONE)
+    }
 
     /// The number by which the server knows the connection, if the session is open and the protocol
     /// reports it.
@@ -112,27 +114,36 @@ pub trait Dialect: Default {
 
     /// Whether answers to further requests follow the awaited one. If so, bytes that come after it
     /// are kept for [`Self::hear_left`]; else they are an error.
-    fn expect_more(&mut self, more: bool);
+    fn expect_more(&mut self, _more: bool) {}
 
     /// Bytes that came after the last answer and are not read yet.
-    fn has_left(&self) -> bool;
+    fn has_left(&self) -> bool {
+        self.left_bytes() > 0
+    }
 
     /// How many of the bytes received from the socket they are; 0 if that is unknown.
-    fn left_bytes(&self) -> usize;
+    fn left_bytes(&self) -> usize {
+        0
+    }
 
     /// Like [`Self::hear`], with the bytes that came after the last answer.
     ///
     /// # Errors
     /// The connection cannot be used any more.
-    fn hear_left(&mut self, spare: &mut Vec<u8>) -> Result<Heard, WireError>;
+    fn hear_left(&mut self, _spare: &mut Vec<u8>) -> Result<Heard, WireError> {
+        Ok(Heard::More)
+    }
 
     /// The bytes to send for these packets: the packets themselves or, if they are compressed or
     /// encrypted, the result in `spare`.
+    #[inline]
     fn seal<'a>(
         &mut self,
         packets: &'a [u8],
-        spare: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], WireError>;
+        _spare: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], WireError> {
+        Ok(packets)
+    }
 
     /// Takes bytes received from the socket. Appends to `out`, sealed already, the bytes to send at
     /// once. `spare` is a buffer for joining an incomplete packet with these bytes.
@@ -150,22 +161,28 @@ pub trait Dialect: Default {
     /// ends the file.
     fn put_file_part(
         &mut self,
-        part: &[u8],
-        out: &mut Vec<u8>,
-        spare: &mut Vec<u8>,
-    ) -> Result<(), WireError>;
+        _part: &[u8],
+        _out: &mut Vec<u8>,
+        _spare: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        Err(WireError::ours("this protocol accepts no files"))
+    }
 
     /// The summary of the last answer.
     fn summary(&self) -> &Summary;
 
     fn error(&self) -> Option<&ServerError>;
 
-    fn prepared(&self) -> Option<Prepared>;
+    fn prepared(&self) -> Option<Prepared> {
+        None
+    }
 
     /// The bytes of the answer, if the request asked for them.
-    fn whole(&self) -> &[u8];
+    fn whole(&self) -> &[u8] {
+        &[]
+    }
 
     /// Appends the packets that end the session, if the protocol has them, the session is open and
     /// it waits for no answer.
-    fn put_goodbye(&self, out: &mut Vec<u8>);
+    fn put_goodbye(&self, _out: &mut Vec<u8>) {}
 }

@@ -4,7 +4,12 @@ use super::Target;
 use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts};
 use crate::request::{Reply, Request, RequestProtocol};
 use contend_wire::handler_socket::{LineReader, put_secret};
-use contend_wire::{Capabilities, Prepared, ServerError, Summary, WireError};
+use contend_wire::{ServerError, Summary, WireError};
+
+impl RequestProtocol {
+    /// HandlerSocket: rows by key.
+    pub const HANDLER_SOCKET: Self = Self("handler_socket");
+}
 
 /// The protocol side of one connection to a port of the plugin.
 #[derive(Default)]
@@ -32,7 +37,7 @@ enum KeyStage {
 }
 
 impl Dialect for KeyLink {
-    const PROTOCOL: RequestProtocol = RequestProtocol::HandlerSocket;
+    const PROTOCOL: RequestProtocol = RequestProtocol::HANDLER_SOCKET;
 
     fn open(&mut self, target: &Target) {
         self.close();
@@ -69,10 +74,6 @@ impl Dialect for KeyLink {
         self.request.is_some()
     }
 
-    fn capabilities(&self) -> Option<Capabilities> {
-        self.is_open().then_some(Capabilities::NONE)
-    }
-
     fn facts(&self) -> Option<SessionFacts> {
         self.is_open().then(|| SessionFacts {
             server_version: String::new(),
@@ -95,10 +96,6 @@ impl Dialect for KeyLink {
         self.expects_more = more;
     }
 
-    fn has_left(&self) -> bool {
-        self.left.len() > 0
-    }
-
     fn left_bytes(&self) -> usize {
         self.left.len()
     }
@@ -108,15 +105,6 @@ impl Dialect for KeyLink {
         let heard = left.read(|bytes| self.read(bytes).map(|(heard, rest)| (heard, rest.len())));
         self.left = left;
         heard
-    }
-
-    #[inline]
-    fn seal<'a>(
-        &mut self,
-        packets: &'a [u8],
-        _spare: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], WireError> {
-        Ok(packets)
     }
 
     #[inline]
@@ -136,15 +124,6 @@ impl Dialect for KeyLink {
         Ok(heard)
     }
 
-    fn put_file_part(
-        &mut self,
-        _part: &[u8],
-        _out: &mut Vec<u8>,
-        _spare: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
-        Err(WireError::ours("HandlerSocket accepts no files"))
-    }
-
     #[inline]
     fn summary(&self) -> &Summary {
         &self.summary
@@ -153,16 +132,6 @@ impl Dialect for KeyLink {
     fn error(&self) -> Option<&ServerError> {
         self.error.as_ref()
     }
-
-    fn prepared(&self) -> Option<Prepared> {
-        None
-    }
-
-    fn whole(&self) -> &[u8] {
-        &[]
-    }
-
-    fn put_goodbye(&self, _out: &mut Vec<u8>) {}
 }
 
 impl KeyLink {

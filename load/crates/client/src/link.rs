@@ -69,7 +69,7 @@ impl Default for Link {
 }
 
 impl Dialect for Link {
-    const PROTOCOL: RequestProtocol = RequestProtocol::Sql;
+    const PROTOCOL: RequestProtocol = RequestProtocol::SQL;
 
     fn open(&mut self, target: &Target) {
         self.close();

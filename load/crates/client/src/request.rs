@@ -1,13 +1,13 @@
 //! A request as the driver of a session sees it: its class, the part of its answer that is needed,
 //! and what it ends.
 
-/// In which protocol sessions write their requests.
+/// In which protocol sessions write their requests, by its name. A dialect declares its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestProtocol {
+pub struct RequestProtocol(pub &'static str);
+
+impl RequestProtocol {
     /// MySQL's client protocol, with statements of SQL.
-    Sql,
-    /// HandlerSocket: rows by key.
-    HandlerSocket,
+    pub const SQL: Self = Self("sql");
 }
 
 /// How to treat the request in the output buffer.

@@ -218,7 +218,7 @@ pub struct Setup {
     /// None: one window, in which the first arm is the only load.
     pub hops: Option<Hops>,
     /// Connections that are loaded at the same time, on all hosts together; which of them are ours;
-    /// and the workers that ours are spread over. Each request_protocol has this many workers of its own.
+    /// and the workers that ours are spread over. Each protocol has this many workers of its own.
     pub connections: u32,
     pub share: Share,
     pub workers: u32,
@@ -329,7 +329,7 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// The connections of one worker of a request_protocol in one arm, numbered through all hosts. Two
+    /// The connections of one worker of a protocol in one arm, numbered through all hosts. Two
     /// workers differ by one at most.
     pub fn connections_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         self.of_worker(worker, self.connections)
@@ -362,8 +362,8 @@ impl Setup {
             .arms
             .iter()
             .map(|arm| match arm.workload.request_protocol() {
-                RequestProtocol::Sql => arm.named_nodes().count().max(1),
-                RequestProtocol::HandlerSocket => usize::from(arm.nodes.count()),
+                RequestProtocol::SQL => arm.named_nodes().count().max(1),
+                _ => usize::from(arm.nodes.count()),
             });
         links.map(|links| connections * links + idle).sum()
     }

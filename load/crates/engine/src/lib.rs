@@ -65,6 +65,29 @@ use std::sync::mpsc::{self, Sender};
 use tallies::Tallies;
 use worker::Worker;
 
+/// The work of a worker: its number, the run, its mailbox, and where it reports.
+type Work = fn(u32, Arc<Setup>, Arc<Mailbox>, Sender<Report>);
+
+/// A dialect that workers can speak, on each engine.
+struct DialectEntry {
+    protocol: RequestProtocol,
+    on_epoll: Work,
+    on_uring: Work,
+}
+
+impl DialectEntry {
+    const fn of<D: Dialect>() -> Self {
+        Self {
+            protocol: D::PROTOCOL,
+            on_epoll: work::<Epoll, D>,
+            on_uring: work::<Uring, D>,
+        }
+    }
+}
+
+/// All dialects. Add a new one here.
+const DIALECTS: &[DialectEntry] = &[DialectEntry::of::<Link>(), DialectEntry::of::<KeyLink>()];
+
 /// Files of a worker besides its connections: its event queue, and both ends of its waker.
 const FILES_PER_WORKER: u64 = 3;
 /// The stack of a worker. Sessions that need more have one of their own.
@@ -75,6 +98,14 @@ const STACK_BYTES: usize = 512 << 10;
 /// # Errors
 /// The run failed, or it measured nothing.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
+    run_with(DIALECTS, job, progress)
+}
+
+fn run_with(
+    dialects: &'static [DialectEntry],
+    job: Job,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
     // With a ring for each of many threads, most rings would be empty.
     let name = match job.setup.blocks {
         true => Epoll::NAME,
@@ -100,7 +131,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     if setup.looks_first {
         preflight::check(&setup, &stop)?;
     }
-    let mailboxes = start(name, &setup, &sender)
+    let mailboxes = start(dialects, name, &setup, &sender)
         .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
     let engine = match setup.blocks {
         true => "threads",
@@ -189,6 +220,7 @@ fn given_up(tally: &Tally) -> Option<Failure> {
 
 /// Starts the workers of a run, each with its mailbox.
 fn start(
+    dialects: &'static [DialectEntry],
     engine: &'static str,
     setup: &Arc<Setup>,
     reports: &Sender<Report>,
@@ -200,16 +232,17 @@ fn start(
     let protocols = protocols
         .flat_map(|request_protocol| std::iter::repeat_n(request_protocol, setup.workers as usize));
     let start = |(number, request_protocol)| {
+        let spoken = dialects.iter().find(|one| one.protocol == request_protocol);
+        let RequestProtocol(protocol) = request_protocol;
+        let spoken =
+            spoken.ok_or_else(|| std::io::Error::other(format!("no {protocol} dialect")))?;
+        let work = match engine {
+            Uring::NAME => spoken.on_uring,
+            _ => spoken.on_epoll,
+        };
         let mailbox = Arc::new(Mailbox::new(shared.clone().unwrap_or_default())?);
         let (setup, told) = (Arc::clone(setup), Arc::clone(&mailbox));
         spawn(format!("worker-{number}"), reports, move |reports| {
-            // The only places that know which engines and dialects there are.
-            let work = match (engine, request_protocol) {
-                (Uring::NAME, RequestProtocol::Sql) => work::<Uring, Link>,
-                (Uring::NAME, RequestProtocol::HandlerSocket) => work::<Uring, KeyLink>,
-                (_, RequestProtocol::Sql) => work::<Epoll, Link>,
-                (_, RequestProtocol::HandlerSocket) => work::<Epoll, KeyLink>,
-            };
             work(number, setup, told, reports);
         })?;
         Ok(mailbox)

@@ -123,7 +123,7 @@ fn arm_of(
                 .to_owned(),
         );
     }
-    if workload.request_protocol() == RequestProtocol::HandlerSocket {
+    if workload.request_protocol() == RequestProtocol::HANDLER_SOCKET {
         return Ok(ArmJob {
             watch_pids: pids_of(plan.watch.as_ref()),
             watch_threads: threads_of(plan.watch.as_ref()),

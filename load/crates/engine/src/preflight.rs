@@ -36,7 +36,7 @@ struct Room {
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     let arms = (0..).zip(setup.arms.iter());
     // A server's other protocols have their own limits, which it does not report.
-    let arms = arms.filter(|(_, job)| job.workload.request_protocol() == RequestProtocol::Sql);
+    let arms = arms.filter(|(_, job)| job.workload.request_protocol() == RequestProtocol::SQL);
     let arms = arms.map(|(arm, job)| {
         // Places without a name are for a script to choose from, if it wants.
         let nodes = job.named_nodes().count().max(1) as u16;

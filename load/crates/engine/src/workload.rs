@@ -64,7 +64,7 @@ pub trait Workload: Send + Sync {
 
     /// The protocol of its sessions.
     fn request_protocol(&self) -> RequestProtocol {
-        RequestProtocol::Sql
+        RequestProtocol::SQL
     }
 
     /// True if sessions judge errors themselves. The driver then counts an error of the server and

@@ -334,8 +334,8 @@ impl<K: Kind> Workload for Native<K> {
 
     fn request_protocol(&self) -> RequestProtocol {
         match self.queries.iter().any(AskedRequest::is_by_key) {
-            true => RequestProtocol::HandlerSocket,
-            false => RequestProtocol::Sql,
+            true => RequestProtocol::HANDLER_SOCKET,
+            false => RequestProtocol::SQL,
         }
     }
 
