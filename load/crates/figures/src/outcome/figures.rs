@@ -4,9 +4,8 @@ use crate::sum::sums;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The statistics of a part of the load: of an interval, a slice, a host or the whole window, of
-/// one kind of event, one node or one statement class. The part has no statistic that it does not
-/// count.
+/// Statistics of a part of the load. The part is an interval, a slice, a host or the whole window;
+/// one kind of event, one node or one statement class. It has those that it counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     #[serde(flatten)]

@@ -108,7 +108,9 @@ fn clearing_forgets_every_record_and_keeps_their_memory() {
 /// What a workload counts is in the outcome under the same name, whichever count it is.
 #[test]
 fn every_count_is_in_the_figures() {
-    let (value, tally) = (filled(), read(filled()));
+    let (value, mut tally) = (filled(), read(filled()));
+    // Its times would have to be among those of the events.
+    tally.kinds[0].retried = None;
     let [kind, class, node] = ["kinds", "classes", "nodes"].map(|part| value[part][0].clone());
     let whole = json!(tally.figures(Latency::figures));
     let of_kind = json!(tally.kinds[0].figures(Latency::summary));
