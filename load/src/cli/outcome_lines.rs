@@ -140,7 +140,7 @@ impl OutcomeWriter {
             } => {
                 self.log_interval(0, start_s, duration_s, tally);
                 let workload = self.arms.first().map(|arm| Arc::clone(&arm.workload));
-                self.write(&Outcome::Interval(Interval {
+                self.write(&Outcome::Interval(Box::new(Interval {
                     index,
                     start_s,
                     duration_s,
@@ -157,7 +157,7 @@ impl OutcomeWriter {
                     },
                     backlog: tally.is_open().then_some(backlog),
                     scanned: workload.and_then(|workload| workload.scanned()),
-                }));
+                })));
             }
             Progress::Opened { .. } => {}
             Progress::Slice { slice, tally } => {

@@ -25,7 +25,7 @@ pub const OUTCOME_VERSION: u32 = 1;
 pub enum Outcome {
     Hello(Hello),
     Phase(Phase),
-    Interval(Interval),
+    Interval(Box<Interval>),
     Slice(Box<Slice>),
     Done(Box<Done>),
     Error(Failure),
@@ -215,7 +215,7 @@ pub struct Done {
     pub hosts: Vec<HostFigures>,
 }
 
-/// How a window ended, what was left then, and the CPU time that it cost.
+/// How a window ended, with its unfinished work and the use of processes over it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowEnd {
     pub ended: Ended,

@@ -30,7 +30,7 @@ pub fn make_all_the_room() {
 }
 
 /// Makes the allocator take pieces of at least `bytes` zeroed from the kernel, and return them when
-/// freed. Of smaller ones it keeps twice as much. By default it keeps up to 32 MB for each thread.
+/// freed. It keeps up to twice as much of smaller ones. By default it keeps 32 MB for each thread.
 pub fn give_back_from(bytes: i32) {
     // SAFETY: the allocator changes numbers of its own. If it refuses, it keeps more.
     unsafe {

@@ -27,7 +27,7 @@ pub struct Figures {
     #[serde(flatten)]
     pub link_counts: Option<LinkCounts>,
     /// Latency of events, from the intended start to the last byte of the last answer. In a closed
-    /// loop an event's intended start is the end of the previous one. Of a node or a statement
+    /// loop an event's intended start is the end of the previous one. For a node or a statement
     /// class: latency of queries, from sending a query to the last byte of its answer.
     pub latency_us: Percentiles,
     /// `latency_us` without the time of failed attempts; absent if no event was repeated.
@@ -42,7 +42,7 @@ pub struct Figures {
 /// The statistics that only a span of time has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowFigures {
-    /// Events that began and were due to begin inside the window or slice. Of the whole window:
+    /// Events that began and were due to begin inside the window or slice. For the whole window:
     /// `events` + `failed` + `unfinished`.
     pub begun: u64,
     /// Statements answered inside the window or slice, including those of events that are not
