@@ -41,12 +41,21 @@ _SCALARS = {
 }
 
 
+BASE = "Figures"
+"""The statistics that many definitions of outcomes have. Their types extend it."""
+
+
 def written(name: str, schema: Mapping[str, Any]) -> str:
     """The source of the types of one schema."""
     tags = {_name(one): one["properties"]["type"]["const"] for one in schema.get("oneOf", ())}
+    definitions = dict(schema["$defs"])
     parts = []
-    for title, definition in schema["$defs"].items():
-        parts.append(_definition(title, definition, tags.get(title)))
+    if (base := definitions.pop(BASE, None)) is not None:
+        parts.append(_definition(BASE, base, None))
+    for title, definition in definitions.items():
+        own = _without(base, definition) if base is not None else definition
+        bases = BASE if own != definition else "TypedDict"
+        parts.append(_definition(title, own, tags.get(title), bases))
     if "properties" in schema:
         parts.append(_definition(schema["title"], schema, None))
     if tags:
@@ -54,12 +63,23 @@ def written(name: str, schema: Mapping[str, Any]) -> str:
     return "\n\n".join([HEAD.format(said=SAID[name], name=name), *parts])
 
 
-def _definition(title: str, definition: Mapping[str, Any], tag: str | None) -> str:
+def _without(base: Mapping[str, Any], definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition without the properties of `base`, if it has all of them."""
+    properties = definition.get("properties", {})
+    if not base["properties"].keys() <= properties.keys():
+        return definition
+    own = {name: told for name, told in properties.items() if name not in base["properties"]}
+    return {**definition, "properties": own}
+
+
+def _definition(
+    title: str, definition: Mapping[str, Any], tag: str | None, bases: str = "TypedDict"
+) -> str:
     choices = definition.get("oneOf") or definition.get("anyOf") or ()
     if choices and "properties" not in choices[0]:
         return f"{title} = {_either(choices)}\n"
     whole = _together(definition, choices) if choices else definition
-    return f"class {title}(TypedDict):\n" + "\n".join(_class(whole, tag)) + "\n"
+    return f"class {title}({bases}):\n" + "\n".join(_class(whole, tag)) + "\n"
 
 
 def _together(definition: Mapping[str, Any], choices: list[Mapping[str, Any]]) -> dict[str, Any]:

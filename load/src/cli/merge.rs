@@ -9,6 +9,7 @@ use contend_engine::measured::{Measured, Progress};
 use contend_engine::merge::{HostParts, PartInterval};
 use contend_figures::outcome::{ClockOffset, Failure, Hello, HostFigures, Outcome, Phase};
 use contend_plan::{HostLost, Plan};
+use contend_reactor::limits;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{self, BufRead};
@@ -64,7 +65,11 @@ impl HostTold {
     }
 }
 
+/// The histograms of a host take some 20 MB, and those of the next host as much again.
+const GIVEN_BACK_FROM: i32 = 32 << 20;
+
 pub fn main(_: &Arguments) -> Result<ExitCode, CommandError> {
+    limits::give_back_from(GIVEN_BACK_FROM);
     let mut lines = io::stdin().lock().lines();
     let head = lines.next().transpose()?.unwrap_or_default();
     let head: Head = serde_json::from_str(&head).map_err(|error| error.to_string())?;
@@ -248,7 +253,7 @@ impl Merge {
                 let why = host.lost.clone().or(failed);
                 HostFigures {
                     lost: why.or_else(|| Some("it exited without a result".to_owned())),
-                    ..HostFigures::default()
+                    ..host_figures(&Measured::default())
                 }
             });
             let clock = host.clock.as_ref();

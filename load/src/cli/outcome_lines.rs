@@ -6,12 +6,11 @@ use super::new_file::NewFile;
 use contend_console::output;
 use contend_console::output::ratio;
 use contend_engine::job::{ArmJob, Setup};
-use contend_engine::measured;
-use contend_engine::measured::{Ended, Measured, Progress, Queue};
+use contend_engine::measured::{Measured, Progress, Queue, kind_figures, with_hints};
 use contend_engine::workload::Workload;
 use contend_figures::outcome::{
-    ArmFigures, Done, Drained, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
-    Phase, Slice, Visit,
+    ArmFigures, Done, Figures, Hello, HostFigures, Interval, OUTCOME_VERSION, OpenLoop, Outcome,
+    Phase,
 };
 use contend_figures::{HdrLog, Latency, OpenTally, Tally};
 use serde::Serialize;
@@ -141,18 +140,15 @@ impl OutcomeWriter {
             } => {
                 self.log_interval(0, start_s, duration_s, tally);
                 let workload = self.arms.first().map(|arm| Arc::clone(&arm.workload));
-                self.write(&Outcome::Interval(Interval {
+                self.write(&Outcome::Interval(Box::new(Interval {
                     index,
                     start_s,
                     duration_s,
-                    queries: tally.queries(),
-                    rows: tally.rows(),
-                    bytes_sent: tally.bytes_sent(),
-                    bytes_received: tally.bytes_received(),
+                    figures: Figures {
+                        window: tally.window(None, duration_s),
+                        ..tally.figures(Latency::summary)
+                    },
                     errors: tally.errors.total(),
-                    qps: ratio((tally.queries() + tally.carried) as f64, duration_s),
-                    events_in_parts: tally.whole().events_in_parts(),
-                    latency_us: tally.whole().response.percentiles_us(),
                     classes: match &workload {
                         Some(workload) if tally.classes.len() > 1 => {
                             figures::of_classes(&**workload, tally)
@@ -161,59 +157,14 @@ impl OutcomeWriter {
                     },
                     backlog: tally.is_open().then_some(backlog),
                     scanned: workload.and_then(|workload| workload.scanned()),
-                }));
+                })));
             }
             Progress::Opened { .. } => {}
-            Progress::Slice(slice) => {
-                let arm = usize::from(slice.arm);
-                self.log_interval(arm, slice.start_s, slice.duration_s, &slice.tally);
-                let line = self.slice(slice);
-                self.write(&Outcome::Slice(Box::new(line)));
+            Progress::Slice { slice, tally } => {
+                let arm = usize::from(slice.arm_index);
+                self.log_interval(arm, slice.start_s, slice.duration_s, tally);
+                self.write(&Outcome::Slice(slice));
             }
-        }
-    }
-
-    fn slice(&self, slice: &measured::MeasuredSlice) -> Slice {
-        let tally = &slice.tally;
-        let arm = self.arms.get(usize::from(slice.arm));
-        let whole = tally.whole();
-        let answered = tally.answered_before(&slice.drained);
-        let in_parts = tally.answered_in_parts(&slice.drained);
-        Slice {
-            index: slice.index,
-            arm: arm.map(|arm| arm.name.clone()).unwrap_or_default(),
-            arm_index: slice.arm,
-            round: slice.round,
-            position: slice.position,
-            start_s: slice.start_s,
-            duration_s: slice.duration_s,
-            ended: ended_by(slice.ended),
-            begun: tally.begun,
-            events: whole.events,
-            events_in_parts: whole.events_in_parts(),
-            drained: slice.drained.events(),
-            failed: whole.failed,
-            retries: whole.retries,
-            kinds: arm.map_or(Vec::new(), |arm| figures::of_kinds(&*arm.workload, tally)),
-            not_begun: slice.not_begun,
-            queries: tally.queries(),
-            answered,
-            rows: tally.rows(),
-            bytes_sent: tally.bytes_sent(),
-            bytes_received: tally.bytes_received(),
-            qps: ratio(in_parts, slice.duration_s),
-            latency_us: whole.response.percentiles_us(),
-            latency_hdr_ns: whole.response.encode(),
-            errors: figures::with_hints(&tally.errors),
-            client_cpu_us: slice.client_cpu_us,
-            watched_cpu_us: slice.watched_cpu_us.clone(),
-            visit: Visit {
-                duration_s: slice.visit.duration_s,
-                events: slice.visit.events,
-                client: slice.visit.client.clone(),
-                watched: slice.visit.watched.clone(),
-            },
-            look: slice.look.clone(),
         }
     }
 
@@ -230,8 +181,8 @@ impl OutcomeWriter {
             }
         }
         for (name, class) in arm.workload.classes().iter().zip(&tally.classes) {
-            if let Some(times) = class.times.latency() {
-                written = written.and_then(|()| log.write(Some(name), start_s, duration_s, &times));
+            if let Some(times) = &class.times {
+                written = written.and_then(|()| log.write(Some(name), start_s, duration_s, times));
             }
         }
         let written = written.and_then(|()| log.to().get_mut().keep());
@@ -245,8 +196,7 @@ impl OutcomeWriter {
         // Events that ended after the window get the last line of the log, so that its lines add up
         // to all events.
         if measured.drained.events() > 0 && measured.arms.is_empty() {
-            let end_s = measured.measured_ns as f64 / 1e9;
-            self.log_interval(0, end_s, 0.0, &measured.drained);
+            self.log_interval(0, measured.end.measured_s, 0.0, &measured.drained);
         }
         let arms = self.arms.iter().zip(&measured.arms);
         let arms = arms.map(|(words, arm)| ArmFigures {
@@ -274,67 +224,33 @@ impl OutcomeWriter {
     /// All figures but those of arms.
     fn sum(&self, measured: &Measured, words: Option<&ArmWords>) -> Done {
         let tally = &measured.tally;
-        let (whole, drained) = (tally.whole(), measured.drained.whole());
-        let measured_s = measured.measured_ns as f64 / 1e9;
-        let answered = tally.answered_before(&measured.drained);
-        let in_parts = tally.answered_in_parts(&measured.drained);
+        let whole = tally.whole();
         let (of_schedule, after_thinking) = match tally.is_open() {
             true => (whole.open.as_ref(), None),
             false => (None, whole.open.as_ref()),
         };
         let connect = tally.connect.as_deref();
         let served = || measured.queries_by_seat.iter().copied();
+        let arrival = match tally.is_open() {
+            true => "open-loop",
+            false => "closed-loop",
+        };
         Done {
-            ended: ended_by(measured.ended),
-            measured_s,
-            events: whole.events,
-            events_in_parts: whole.events_in_parts(),
-            begun: tally.begun,
-            failed: whole.failed,
-            rolled_back: whole.rolled_back,
-            retries: whole.retries,
-            latency_without_retries_us: figures::without_retries_us(&whole),
-            kinds: words.map_or(Vec::new(), |arm| figures::of_kinds(&*arm.workload, tally)),
-            drained: Drained {
-                events: drained.events,
-                queries: measured.drained.queries(),
-                latency_us: drained.response.percentiles_us(),
-                latency_hdr_ns: drained.response.encode(),
-            },
-            queries: tally.queries(),
-            rows: tally.rows(),
-            bytes_sent: tally.bytes_sent(),
-            bytes_received: tally.bytes_received(),
-            answered,
-            qps: ratio(in_parts, measured_s),
-            arrival: if tally.is_open() {
-                "open-loop"
-            } else {
-                "closed-loop"
-            }
-            .to_owned(),
+            end: measured.end.clone(),
+            figures: figures_of(measured, Latency::figures),
+            kinds: words.map_or(Vec::new(), |arm| kind_figures(&*arm.workload, tally)),
+            drained: measured.drained.figures(Latency::figures),
+            arrival: arrival.to_owned(),
             connections: self.connections,
             depth: words.map(|arm| arm.depth),
-            latency_us: whole.response.percentiles_us(),
-            latency_hdr_ns: whole.response.encode(),
             classes: words.map_or(Vec::new(), |arm| figures::of_classes(&*arm.workload, tally)),
-            errors: figures::with_hints(&tally.errors),
-            reconnects: tally.reconnects,
-            outage_s: tally.outage_ns as f64 / 1e9,
+            errors: with_hints(&tally.errors),
             setup_connect_us: measured.setup_connects.percentiles_us(),
             connect_us: connect.map(Latency::percentiles_us).unwrap_or_default(),
             open: of_schedule.map(|open| open_loop(open, measured)),
             lag_us: after_thinking.map(|open| open.lag.percentiles_us()),
-            unfinished: measured.unfinished,
-            unanswered: measured.unanswered,
-            longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
-            client: measured.client.clone(),
-            server: measured.server.clone(),
             nodes: words.map_or(Vec::new(), |arm| figures::of_nodes(&arm.nodes, measured)),
-            client_busiest_thread_share: ratio(
-                measured.busiest_worker_cpu_ns as f64,
-                measured.measured_ns as f64,
-            ),
+            client_busiest_thread_share: busiest_share(measured),
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
             most_served: served().max().unwrap_or_default(),
@@ -349,40 +265,35 @@ impl OutcomeWriter {
 /// The figures of one of several hosts, without its name, its connections and its clocks.
 pub fn host_figures(measured: &Measured) -> HostFigures {
     let tally = &measured.tally;
-    let whole = tally.whole();
-    let seconds = measured.measured_ns as f64 / 1e9;
     let due = tally.is_open().then_some(measured.queue.due);
+    let whole = tally.whole();
     HostFigures {
-        events: whole.events,
-        failed: whole.failed,
-        queries: tally.queries(),
-        qps: ratio(tally.answered_in_parts(&measured.drained), seconds),
-        latency_us: whole.response.percentiles_us(),
+        figures: figures_of(measured, Latency::summary),
         lag_us: whole.open.as_ref().map(|open| open.lag.percentiles_us()),
         not_begun: due.map(|due| due.saturating_sub(tally.begun)),
-        client: measured.client.clone(),
-        client_busiest_thread_share: ratio(
-            measured.busiest_worker_cpu_ns as f64,
-            measured.measured_ns as f64,
-        ),
+        client: measured.end.client.clone(),
+        client_busiest_thread_share: busiest_share(measured),
         ..HostFigures::default()
     }
 }
 
-/// Why it ended, as a word for outcomes.
-fn ended_by(ended: Ended) -> String {
-    match ended {
-        Ended::Time => "time",
-        Ended::Events => "events",
-        Ended::Signal => "signal",
+fn figures_of(measured: &Measured, times: impl Fn(&Latency) -> Figures) -> Figures {
+    let tally = &measured.tally;
+    Figures {
+        window: tally.window(Some(&measured.drained), measured.end.measured_s),
+        ..tally.figures(times)
     }
-    .to_owned()
+}
+
+fn busiest_share(measured: &Measured) -> f64 {
+    let busiest_s = measured.busiest_worker_cpu_ns as f64 / 1e9;
+    ratio(busiest_s, measured.end.measured_s)
 }
 
 /// Additional figures of an open loop.
 fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     let queue = &measured.queue;
-    let measured_s = measured.measured_ns as f64 / 1e9;
+    let measured_s = measured.end.measured_s;
     let closed = queue.closed.last().copied().unwrap_or(queue.opened);
     let growth = closed as f64 - queue.opened as f64;
     let due_per_s = ratio(queue.due as f64, measured_s);

@@ -208,7 +208,7 @@ fn the_begin_is_waited_for_and_must_not_have_passed() {
     drop(left.stdin.take());
     let heard = left.heard();
     assert!(
-        heard.last().unwrap().contains("\"ended\":\"Signal\""),
+        heard.last().unwrap().contains("\"ended\":\"signal\""),
         "{heard:?}"
     );
     let mut stopped = Host::start(&plan, 1);

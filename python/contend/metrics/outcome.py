@@ -8,6 +8,28 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 
+class Figures(TypedDict):
+    """Statistics of a part of the load."""
+
+    answered: NotRequired[int]
+    begun: NotRequired[int]
+    bytes_received: NotRequired[int]
+    bytes_sent: NotRequired[int]
+    events: NotRequired[int]
+    events_in_parts: NotRequired[float]
+    failed: NotRequired[int]
+    latency_hdr_ns: NotRequired[str]
+    latency_us: Percentiles
+    latency_without_retries_us: NotRequired[Percentiles | None]
+    outage_s: NotRequired[float]
+    qps: NotRequired[float]
+    queries: NotRequired[int]
+    reconnects: NotRequired[int]
+    retries: NotRequired[int]
+    rolled_back: NotRequired[int]
+    rows: NotRequired[int]
+
+
 class ArmFigures(TypedDict):
     """All slices of one arm."""
 
@@ -16,16 +38,11 @@ class ArmFigures(TypedDict):
     slices: int
 
 
-class ClassFigures(TypedDict):
+class ClassFigures(Figures):
     """The queries of one statement class."""
 
-    bytes_received: int
-    bytes_sent: int
     errors: int
-    latency_us: Percentiles
     name: str
-    queries: int
-    rows: int
 
 
 class ClockOffset(TypedDict):
@@ -36,49 +53,32 @@ class ClockOffset(TypedDict):
     wall_us: float
 
 
-class Done(TypedDict):
+class Done(Figures):
     """The measured window."""
 
     type: Literal["done"]
-    answered: NotRequired[int]
     arms: NotRequired[list[ArmFigures]]
     arrival: str
-    begun: NotRequired[int]
-    bytes_received: int
-    bytes_sent: int
     classes: NotRequired[list[ClassFigures]]
     client: ProcessDelta
     client_busiest_thread_share: float
     connect_us: NotRequired[Percentiles]
     connections: NotRequired[int]
     depth: NotRequired[int | None]
-    drained: NotRequired[Drained]
-    ended: str
+    drained: NotRequired[Figures]
+    ended: Ended
     errors: list[ErrorCount]
-    events: NotRequired[int]
-    events_in_parts: float
-    failed: NotRequired[int]
     fairness: float
     files: NotRequired[list[str]]
     hosts: NotRequired[list[HostFigures]]
     kinds: NotRequired[list[KindFigures]]
     lag_us: NotRequired[Percentiles | None]
-    latency_hdr_ns: str
-    latency_us: Percentiles
-    latency_without_retries_us: NotRequired[Percentiles | None]
     least_served: NotRequired[int]
     longest_wait_s: NotRequired[float]
     measured_s: float
     most_served: NotRequired[int]
     nodes: NotRequired[list[NodeFigures]]
     open: NotRequired[OpenLoop | None]
-    outage_s: NotRequired[float]
-    qps: float
-    queries: int
-    reconnects: NotRequired[int]
-    retries: NotRequired[int]
-    rolled_back: NotRequired[int]
-    rows: int
     scanned: NotRequired[Scanned | None]
     server: NotRequired[ProcessDelta | None]
     setup_connect_us: NotRequired[Percentiles]
@@ -86,13 +86,7 @@ class Done(TypedDict):
     unfinished: NotRequired[int]
 
 
-class Drained(TypedDict):
-    """Events of the window that ended after it."""
-
-    events: int
-    latency_hdr_ns: str
-    latency_us: Percentiles
-    queries: int
+Ended = Literal["time", "events", "signal"]
 
 
 class ErrorCount(TypedDict):
@@ -136,7 +130,7 @@ class Hello(TypedDict):
     version: int
 
 
-class HostFigures(TypedDict):
+class HostFigures(Figures):
     """One of several hosts that shared a load."""
 
     client: ProcessDelta
@@ -144,68 +138,39 @@ class HostFigures(TypedDict):
     clock_after: NotRequired[ClockOffset | None]
     clock_before: NotRequired[ClockOffset]
     connections: int
-    events: int
-    failed: int
     lag_us: NotRequired[Percentiles | None]
-    latency_us: Percentiles
     lost: NotRequired[str | None]
     name: str
     not_begun: NotRequired[int | None]
-    qps: float
-    queries: int
 
 
-class Interval(TypedDict):
+class Interval(Figures):
     """Figures of one interval of the measured window."""
 
     type: Literal["interval"]
     backlog: NotRequired[int | None]
-    bytes_received: NotRequired[int]
-    bytes_sent: NotRequired[int]
     classes: NotRequired[list[ClassFigures]]
     duration_s: float
     errors: int
-    events_in_parts: float
     index: int
-    latency_us: Percentiles
-    qps: float
-    queries: int
-    rows: NotRequired[int]
     scanned: NotRequired[Scanned | None]
     start_s: float
 
 
-class KindFigures(TypedDict):
+class KindFigures(Figures):
     """The events of one kind."""
 
     classes: list[str]
-    events: int
-    events_in_parts: float
-    failed: int
     lag_us: NotRequired[Percentiles | None]
-    latency_hdr_ns: str
-    latency_us: Percentiles
-    latency_without_retries_us: NotRequired[Percentiles | None]
     name: str
-    retries: int
-    rolled_back: int
     service_us: NotRequired[Percentiles | None]
 
 
-class NodeFigures(TypedDict):
+class NodeFigures(Figures):
     """The queries of one of several servers, including those of transactions that rolled back."""
 
-    bytes_received: int
-    bytes_sent: int
     errors: list[ErrorCount]
-    events: NotRequired[int]
-    latency_hdr_ns: str
-    latency_us: Percentiles
     name: str
-    outage_s: float
-    queries: int
-    reconnects: int
-    rows: int
     server: NotRequired[ProcessDelta | None]
 
 
@@ -235,6 +200,8 @@ class OpenLoop(TypedDict):
 
 
 class Percentiles(TypedDict):
+    """Times in microseconds; all are 0 if there are none."""
+
     count: int
     max: float
     mean: float
@@ -277,36 +244,23 @@ class ScannedPart(TypedDict):
     refused: bool
 
 
-class Slice(TypedDict):
+class Slice(Figures):
     """Figures of one slice of a run with arms."""
 
     type: Literal["slice"]
-    answered: int
     arm: str
     arm_index: int
-    begun: int
-    bytes_received: int
-    bytes_sent: int
     client_cpu_us: float
     drained: int
     duration_s: float
-    ended: NotRequired[str]
+    ended: NotRequired[Ended]
     errors: list[ErrorCount]
-    events: int
-    events_in_parts: float
-    failed: int
     index: int
     kinds: NotRequired[list[KindFigures]]
-    latency_hdr_ns: str
-    latency_us: Percentiles
     look: NotRequired[ThreadTimes | None]
     not_begun: NotRequired[int | None]
     position: int
-    qps: float
-    queries: int
-    retries: NotRequired[int]
     round: int
-    rows: int
     start_s: float
     visit: Visit
     watched_cpu_us: list[float | None]

@@ -195,7 +195,7 @@ def test_a_load_that_nobody_asks_for_is_stopped(
     host.ask("start", json.dumps(_plan(socket)), 0, dict)
     load = host.actor.worker._load
     assert load._child.wait(60) == 0
-    assert '"ended":"Signal"' in host.ask("hear")[0][-1] or _until_told(host)
+    assert '"ended":"signal"' in host.ask("hear")[0][-1] or _until_told(host)
 
 
 def test_who_asks_stops_the_hosts(hosts: DirectCluster, socket: Path) -> None:
@@ -350,7 +350,7 @@ def _ended(hosts: DirectCluster) -> list[LoadHost]:
 def _until_told(host: LoadHost) -> bool:
     for reader in host.actor.worker._load._readers:
         reader.join(60)
-    return '"ended":"Signal"' in host.ask("hear")[0][-1]
+    return '"ended":"signal"' in host.ask("hear")[0][-1]
 
 
 def _killing(hosts: DirectCluster, number: int) -> Any:

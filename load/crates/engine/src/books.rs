@@ -8,7 +8,7 @@ use super::slow::SlowEvents;
 use super::tallies::Tallies;
 use crate::workload::EventTimes;
 use contend_client::request::Ending;
-use contend_figures::{KindTally, Latency, Query, Tally};
+use contend_figures::{KindTally, Latency, Query, Sum, Tally};
 use std::sync::Arc;
 
 /// Spare tallies of each shape. They go to the controller and come back empty, so that no interval
@@ -119,7 +119,7 @@ impl Books {
     pub(super) fn retry_event(&mut self, seat: &Seat) {
         if seat.slot.counts {
             let kind = seat.kind();
-            self.record_kind(kind, |tally| tally.retries += 1);
+            self.record_kind(kind, |tally| tally.counts.retries += 1);
         }
     }
 
@@ -240,7 +240,7 @@ impl Books {
     pub(super) fn drop_event(&mut self, seat: &mut Seat) {
         seat.slot.tried_again_ns = 0;
         if seat.slot.event.take().is_some() && std::mem::take(&mut seat.slot.counts) {
-            self.record_kind(seat.kind(), |tally| tally.failed += 1);
+            self.record_kind(seat.kind(), |tally| tally.counts.failed += 1);
         }
     }
 
@@ -300,7 +300,7 @@ impl Books {
             let connects = tally.connect.get_or_insert_default();
             connects.record_ns(took_ns);
             if let Some(outage_ns) = outage_ns {
-                tally.add_outage(usize::from(node), outage_ns);
+                tally.add_outage(usize::from(node), outage_ns as f64 / 1e9);
             }
         });
     }

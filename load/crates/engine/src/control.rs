@@ -3,14 +3,14 @@
 
 use super::edges::Timeline;
 use super::job::Setup;
-use super::measured::{Ended, Inside, Left, Measured, Progress, Queue};
+use super::measured::{Inside, Left, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report, Reported};
 use super::processes::Processes;
 use super::slow::SlowEvent;
 use crate::arrival::DueCount;
 use contend_client::dialect::SessionFacts;
-use contend_figures::outcome::Failure;
-use contend_figures::{Latency, Tally};
+use contend_figures::outcome::{Ended, Failure, WindowEnd};
+use contend_figures::{Latency, Sum, Tally};
 use contend_reactor::clock;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -156,12 +156,16 @@ impl<'a> Controller<'a> {
         };
         let left = self.release(drain_ns)?;
         let (client, server, node_servers) = closed.used_since(&opened).alone();
+        let sum = self.sum(left);
         Ok(Measured {
-            client,
-            server,
+            end: WindowEnd {
+                client,
+                server,
+                measured_s: (self.timeline.close_ns - self.timeline.open_ns) as f64 / 1e9,
+                ..sum.end
+            },
             node_servers,
-            measured_ns: self.timeline.close_ns - self.timeline.open_ns,
-            ..self.sum(left)
+            ..sum
         })
     }
 
@@ -228,16 +232,17 @@ impl<'a> Controller<'a> {
 
     /// The result of the run, except the counters of processes and the length of the window.
     pub(super) fn sum(&mut self, left: Left) -> Measured {
-        let (inside, drained) = self.take_visit();
-        let (mut tally, by_seat) = (inside.tally, inside.queries_by_seat);
-        tally.merge(&drained);
+        let inside = self.take_visit();
+        let by_seat = inside.queries_by_seat.into_iter();
         Measured {
-            ended: self.ended,
+            end: WindowEnd {
+                ended: self.ended,
+                ..left.end
+            },
+            tally: inside.tally,
+            drained: inside.drained,
             busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
-            queries_by_seat: by_seat.into_iter().map(|(_, queries)| queries).collect(),
-            unfinished: left.unfinished,
-            unanswered: left.unanswered,
-            longest_wait_ns: left.longest_wait_ns,
+            queries_by_seat: by_seat.map(|(_, queries)| queries).collect(),
             setup_connects: std::mem::take(&mut self.setup_connects),
             queue: Queue {
                 due: inside.due,
@@ -247,7 +252,7 @@ impl<'a> Controller<'a> {
             },
             ended_after_ns: left.stopped_ns.saturating_sub(self.timeline.open_ns),
             counts: left.counts,
-            ..Measured::nothing(tally, drained)
+            ..Measured::default()
         }
     }
 
@@ -317,19 +322,21 @@ impl<'a> Controller<'a> {
         Ok(true)
     }
 
-    /// Returns the figures of a window, and those of the events that ended after it. Empties both.
-    pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
-        let drained = self.drained.empty_like();
+    /// Takes the records of a window, with those of the events that ended after it.
+    pub(super) fn take_visit(&mut self) -> Inside {
+        let empty = || self.tally.empty_like();
+        let (mut tally, drained) = (empty(), empty());
+        std::mem::swap(&mut tally, &mut self.tally);
         let drained = std::mem::replace(&mut self.drained, drained);
-        let tally = self.tally.empty_like();
-        let inside = Inside {
-            tally: std::mem::replace(&mut self.tally, tally),
+        tally.merge(&drained);
+        Inside {
+            tally,
+            drained,
             due: self.due_closed.saturating_sub(self.due_opened),
             begun: self.begun_closed,
             busiest_worker_cpu_ns: std::mem::take(&mut self.busiest_worker_cpu_ns),
             queries_by_seat: std::mem::take(&mut self.queries_by_seat),
-        };
-        (inside, drained)
+        }
     }
 
     pub(super) fn take(&mut self, report: Report) -> Result<(), Failure> {

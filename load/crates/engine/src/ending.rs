@@ -9,7 +9,7 @@ use super::measured::Left;
 use super::messages::{Command, Counts, Report};
 use super::tallies::Tallies;
 use contend_figures::outcome::Failure;
-use contend_figures::{Counter, Reading};
+use contend_figures::{Counter, Reading, Sum};
 use contend_reactor::clock;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -65,12 +65,13 @@ impl Controller<'_> {
                     }
                     left.counts.extend(counts);
                     left.stopped_ns = left.stopped_ns.max(stopped_ns);
-                    left.unfinished += unfinished;
+                    left.end.unfinished += unfinished;
                     if let Some(tally) = &tally {
                         self.drained.merge(tally);
                     }
-                    left.unanswered += unanswered;
-                    left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
+                    left.end.unanswered += unanswered;
+                    let longest_wait_s = longest_wait_ns as f64 / 1e9;
+                    left.end.longest_wait_s = left.end.longest_wait_s.max(longest_wait_s);
                 }
                 // After a signal, the wait is no longer than if the signal had ended the run.
                 Report::Signal if drain_ns > self.setup.drain_ns => {
@@ -81,8 +82,8 @@ impl Controller<'_> {
         }
         for worker in 0..self.workers() {
             if !self.has_ended(worker) {
-                left.unfinished += 1;
-                left.unanswered += 1;
+                left.end.unfinished += 1;
+                left.end.unanswered += 1;
                 left.counts.extend(self.counts_of(worker));
                 left.stopped_ns = left.stopped_ns.max(self.timeline.close_ns);
             }

@@ -48,14 +48,14 @@ use contend_client::handler_socket::KeyLink;
 use contend_client::link::Link;
 use contend_client::request::RequestProtocol;
 use contend_figures::Tally;
-use contend_figures::outcome::Failure;
+use contend_figures::outcome::{Ended, EventCounts, Failure};
 use contend_reactor::engine::{Engine, Epoll, Uring};
 use contend_reactor::limits;
 use contend_reactor::signals::Signals;
 use contend_reactor::threads;
 use control::{Begin, Controller};
 use job::{ArmJob, Job, Setup};
-use measured::{Ended, Measured, Progress};
+use measured::{Measured, Progress};
 use messages::{Mailbox, Report};
 use std::io::BufRead;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -182,19 +182,21 @@ fn hear(input: Box<dyn BufRead + Send>, told: &Sender<Report>) {
 
 /// The failure of a run in which every connection was still thinking when it ended: no event began.
 fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
-    let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
+    let is_one = thinks && measured.end.ended == Ended::Time && measured.tally.begun == 0;
     is_one.then(|| Failure {
         hint: Some("increase load.measure_s above the think times".to_owned()),
         ..Failure::plain(format!(
             "no event began within {} s: every connection was in its think time",
-            measured.measured_ns as f64 / 1e9
+            measured.end.measured_s
         ))
     })
 }
 
 /// The failure of a run in which every event was retried until it was given up: none succeeded.
 fn given_up(tally: &Tally) -> Option<Failure> {
-    let (failed, retries) = (tally.failed(), tally.retries());
+    let EventCounts {
+        failed, retries, ..
+    } = tally.whole().counts;
     if tally.events() > 0 || failed == 0 || retries == 0 {
         return None;
     }

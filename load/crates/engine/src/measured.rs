@@ -1,9 +1,11 @@
 //! The progress that a run reports, and its result: plain data.
 
 use super::messages::Counts;
+use super::workload::Workload;
 use contend_client::dialect::SessionFacts;
-use contend_figures::outcome::{ProcessDelta, ThreadTimes};
-use contend_figures::{Latency, Reading, Tally};
+use contend_client::failure;
+use contend_figures::outcome::{Ended, ErrorCount, KindFigures, ProcessDelta, Slice, WindowEnd};
+use contend_figures::{ErrorTally, Latency, Reading, Sum, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
@@ -41,30 +43,23 @@ pub enum Progress<'a> {
         /// Events of an open loop that were due at its end and had not begun.
         backlog: u64,
     },
-    Slice(&'a MeasuredSlice),
+    /// `tally` has all events of the slice, also those that ended after it.
+    Slice { slice: Box<Slice>, tally: &'a Tally },
 }
 
 /// The measured window.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
-    pub ended: Ended,
-    pub measured_ns: u64,
+    pub end: WindowEnd,
     /// Events that were to begin inside the window, wherever they ended.
     pub tally: Tally,
     /// The part of these events that ended after the window.
     pub drained: Tally,
-    pub client: ProcessDelta,
-    pub server: Option<ProcessDelta>,
     /// In the order of the nodes.
     pub node_servers: Vec<Option<ProcessDelta>>,
     pub busiest_worker_cpu_ns: u64,
     /// Queries of each seat, in no order.
     pub queries_by_seat: Vec<u64>,
-    /// Events of the window that had not ended when the run was over.
-    pub unfinished: u32,
-    /// Requests that were never answered, and how long the oldest had waited at the end.
-    pub unanswered: u32,
-    pub longest_wait_ns: u64,
     /// Connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
@@ -76,31 +71,6 @@ pub struct Measured {
     /// In the order of the arms; empty: the run had none.
     #[serde(skip)]
     pub arms: Vec<MeasuredArm>,
-}
-
-impl Measured {
-    /// A result with these tallies; everything else in it is empty.
-    pub(super) fn nothing(tally: Tally, drained: Tally) -> Self {
-        Self {
-            ended: Ended::Time,
-            measured_ns: 0,
-            tally,
-            drained,
-            client: ProcessDelta::default(),
-            server: None,
-            node_servers: Vec::new(),
-            busiest_worker_cpu_ns: 0,
-            queries_by_seat: Vec::new(),
-            unfinished: 0,
-            unanswered: 0,
-            longest_wait_ns: 0,
-            setup_connects: Latency::default(),
-            queue: Queue::default(),
-            ended_after_ns: 0,
-            counts: Vec::new(),
-            arms: Vec::new(),
-        }
-    }
 }
 
 /// Events of an open loop that were due and had not begun.
@@ -115,57 +85,6 @@ pub struct Queue {
     pub oldest_wait_ns: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
-    Time,
-    Events,
-    Signal,
-}
-
-/// The measurements of one slice.
-#[derive(Debug)]
-pub struct MeasuredSlice {
-    pub index: u32,
-    /// The arm's place in the plan, the round, and the slice's place in its round.
-    pub arm: u16,
-    pub round: u32,
-    pub position: u16,
-    /// Since the first slice began.
-    pub start_s: f64,
-    pub duration_s: f64,
-    /// `Events`: the arm had no further events.
-    pub ended: Ended,
-    /// Events that were to begin inside the slice, including those that ended after it.
-    pub tally: Tally,
-    /// The part of these events that ended after the slice.
-    pub drained: Tally,
-    /// Under an open loop: events that were due inside and had not begun at its end.
-    pub not_begun: Option<u64>,
-    /// CPU time used inside the slice: ours, and that of each arm's watched process.
-    pub client_cpu_us: f64,
-    pub busiest_worker_cpu_ns: u64,
-    /// Each seat's index and queries.
-    pub queries_by_seat: Vec<(u32, u64)>,
-    pub watched_cpu_us: Vec<Option<f64>>,
-    /// CPU time that the nodes of the slice's arm used inside the slice.
-    pub node_cpu_us: Vec<Option<f64>>,
-    pub visit: MeasuredVisit,
-    /// If it was looked at.
-    pub look: Option<ThreadTimes>,
-}
-
-/// From entering an arm until the last answer: settling, slice and drain. No query is in progress
-/// at its start or at its end.
-#[derive(Debug)]
-pub struct MeasuredVisit {
-    pub duration_s: f64,
-    /// Events that began.
-    pub events: u64,
-    pub client: ProcessDelta,
-    pub watched: Vec<Option<ProcessDelta>>,
-    pub nodes: Vec<Option<ProcessDelta>>,
-}
-
 /// All slices of one arm.
 #[derive(Debug)]
 pub struct MeasuredArm {
@@ -175,7 +94,7 @@ pub struct MeasuredArm {
 }
 
 /// Adds up the slices of one arm.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ArmSum {
     slices: u32,
     /// The number that ended when the events were done.
@@ -193,55 +112,53 @@ pub(super) struct ArmSum {
 impl ArmSum {
     pub(super) fn new(empty: &Tally) -> Self {
         Self {
-            slices: 0,
-            whole: 0,
-            empty_in_a_row: 0,
-            sum: Measured::nothing(empty.empty_like(), empty.empty_like()),
-            visit_events: 0,
-            client: ProcessDelta::default(),
-            server: None,
-            nodes: Vec::new(),
-            queries_by_seat: BTreeMap::new(),
+            sum: Measured {
+                tally: empty.empty_like(),
+                drained: empty.empty_like(),
+                ..Measured::default()
+            },
+            ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, slice: &MeasuredSlice) {
+    /// Adds a slice, the records in it, and what its nodes used.
+    pub(super) fn add(&mut self, slice: &Slice, inside: &Inside, nodes: &NodesUsed) {
         self.slices += 1;
         self.whole += u32::from(slice.ended == Ended::Events);
-        let is_empty = slice.tally.events() == slice.drained.events();
-        let is_answered = slice.drained.events() > 0 || slice.tally.carried > 0;
+        let is_empty = inside.tally.events() == slice.drained;
+        let is_answered = slice.drained > 0 || inside.tally.carried > 0;
         self.empty_in_a_row = match is_empty && is_answered {
             true => self.empty_in_a_row + 1,
             false => 0,
         };
         let sum = &mut self.sum;
-        sum.measured_ns += (slice.duration_s * 1e9) as u64;
-        sum.busiest_worker_cpu_ns += slice.busiest_worker_cpu_ns;
-        sum.tally.merge(&slice.tally);
-        sum.drained.merge(&slice.drained);
-        sum.queue.due += slice.tally.begun + slice.not_begun.unwrap_or(0);
+        sum.end.measured_s += slice.duration_s;
+        sum.busiest_worker_cpu_ns += inside.busiest_worker_cpu_ns;
+        sum.tally.merge(&inside.tally);
+        sum.drained.merge(&inside.drained);
+        sum.queue.due += inside.tally.begun + slice.not_begun.unwrap_or(0);
         sum.queue.closed.extend(slice.not_begun);
-        sum.client.cpu_us += slice.client_cpu_us;
-        for &(seat, queries) in &slice.queries_by_seat {
+        sum.end.client.cpu_us += slice.client_cpu_us;
+        for &(seat, queries) in &inside.queries_by_seat {
             *self.queries_by_seat.entry(seat).or_default() += queries;
         }
         self.visit_events += slice.visit.events;
-        self.client.add(&slice.visit.client);
-        let place = usize::from(slice.arm);
+        self.client.merge(&slice.visit.client);
+        let place = usize::from(slice.arm_index);
         if let Some(Some(used)) = slice.visit.watched.get(place) {
-            self.server.get_or_insert_default().add(used);
+            self.server.get_or_insert_default().merge(used);
         }
         if let Some(Some(cpu_us)) = slice.watched_cpu_us.get(place) {
-            sum.server.get_or_insert_default().cpu_us += cpu_us;
+            sum.end.server.get_or_insert_default().cpu_us += cpu_us;
         }
-        self.nodes.resize(slice.visit.nodes.len(), None);
-        for (ours, used) in self.nodes.iter_mut().zip(&slice.visit.nodes) {
+        self.nodes.resize(nodes.visit.len(), None);
+        for (ours, used) in self.nodes.iter_mut().zip(&nodes.visit) {
             if let Some(used) = used {
-                ours.get_or_insert_default().add(used);
+                ours.get_or_insert_default().merge(used);
             }
         }
-        sum.node_servers.resize(slice.node_cpu_us.len(), None);
-        for (ours, cpu_us) in sum.node_servers.iter_mut().zip(&slice.node_cpu_us) {
+        sum.node_servers.resize(nodes.cpu_us.len(), None);
+        for (ours, cpu_us) in sum.node_servers.iter_mut().zip(&nodes.cpu_us) {
             if let Some(cpu_us) = cpu_us {
                 ours.get_or_insert_default().cpu_us += cpu_us;
             }
@@ -267,17 +184,16 @@ impl ArmSum {
             0 => 0.0,
             visits => sum.tally.begun as f64 / visits as f64,
         };
-        sum.ended = match ended {
+        let end = &mut sum.end;
+        end.ended = match ended {
             Ended::Signal => Ended::Signal,
             _ if self.whole == self.slices && self.slices > 0 => Ended::Events,
             _ => Ended::Time,
         };
         sum.queries_by_seat = self.queries_by_seat.into_values().collect();
-        sum.client = self.client.scaled(share, sum.client.cpu_us);
-        sum.server = self
-            .server
-            .zip(sum.server)
-            .map(|(all, inside)| all.scaled(share, inside.cpu_us));
+        end.client = self.client.scaled(share, end.client.cpu_us);
+        let server = self.server.zip(end.server.take());
+        end.server = server.map(|(all, inside)| all.scaled(share, inside.cpu_us));
         for (inside, all) in sum.node_servers.iter_mut().zip(self.nodes) {
             let both = all.zip(inside.take());
             *inside = both.map(|(all, inside)| all.scaled(share, inside.cpu_us));
@@ -289,26 +205,58 @@ impl ArmSum {
     }
 }
 
-/// The requests and events that had not ended when a run was over.
+/// What had not ended when a run was over.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// Events of the window.
-    pub(super) unfinished: u32,
-    /// Requests without an answer, and how long the oldest of them has waited.
-    pub(super) unanswered: u32,
-    pub(super) longest_wait_ns: u64,
+    /// Its events and requests.
+    pub(super) end: WindowEnd,
     pub(super) counts: Counts,
     /// When the last session ended.
     pub(super) stopped_ns: u64,
 }
 
-/// The figures of a window or slice at its end, without events that ended after it.
+/// The records of a window or slice.
 pub(super) struct Inside {
     pub(super) tally: Tally,
+    /// The part of it that ended after the window or slice.
+    pub(super) drained: Tally,
     /// Events of the schedule that were due inside.
     pub(super) due: u64,
     /// Events that began since the arm was entered.
     pub(super) begun: u64,
     pub(super) busiest_worker_cpu_ns: u64,
     pub(super) queries_by_seat: Vec<(u32, u64)>,
+}
+
+/// What the nodes of an arm used: CPU time inside a slice, and all in its visit.
+pub(super) struct NodesUsed {
+    pub(super) cpu_us: Vec<Option<f64>>,
+    pub(super) visit: Vec<Option<ProcessDelta>>,
+}
+
+/// Each kind of event, for an outcome; of a workload with one, the figures of all events are its
+/// own.
+pub fn kind_figures(workload: &dyn Workload, tally: &Tally) -> Vec<KindFigures> {
+    let kinds = workload.kinds().iter().zip(&tally.kinds);
+    let kinds = kinds.filter(|_| tally.kinds.len() > 1);
+    let figures = kinds.map(|(kind, tally)| {
+        let open = tally.open.as_ref();
+        KindFigures {
+            name: kind.name.clone(),
+            figures: tally.figures(Latency::figures),
+            service_us: open.map(|open| open.service.percentiles_us()),
+            lag_us: open.map(|open| open.lag.percentiles_us()),
+            classes: kind.classes.clone(),
+        }
+    });
+    figures.collect()
+}
+
+/// The errors for an outcome, each with what can be done about it.
+pub fn with_hints(errors: &ErrorTally) -> Vec<ErrorCount> {
+    let mut errors = errors.counts();
+    for error in &mut errors {
+        error.hint = failure::hint(error.code).map(str::to_owned);
+    }
+    errors
 }

@@ -3,8 +3,9 @@
 //! Each host hands over its tallies as its workers do theirs, and they are added up in the same way.
 //! So nothing is lost: percentiles are those of all times, and never made of percentiles.
 
-use super::measured::{Ended, Measured, Queue};
-use contend_figures::{Tally, TallyShape};
+use super::measured::{Measured, Queue};
+use contend_figures::outcome::Ended;
+use contend_figures::{Sum, Tally, TallyShape};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -132,48 +133,30 @@ fn add(sum: &mut PartInterval, other: &PartInterval) {
 impl Measured {
     /// Adds another host's measurements of the same window.
     pub fn merge(&mut self, other: Self) {
-        let Self {
-            ended,
-            measured_ns,
-            tally,
-            drained,
-            client,
-            server,
-            node_servers,
-            busiest_worker_cpu_ns,
-            queries_by_seat,
-            unfinished,
-            unanswered,
-            longest_wait_ns,
-            setup_connects,
-            queue,
-            ended_after_ns,
-            counts,
-            arms: _,
-        } = other;
-        self.ended = match (self.ended, ended) {
+        let (end, more) = (&mut self.end, other.end);
+        end.ended = match (end.ended, more.ended) {
             (Ended::Signal, _) | (_, Ended::Signal) => Ended::Signal,
             (Ended::Events, Ended::Events) => Ended::Events,
             _ => Ended::Time,
         };
-        self.measured_ns = self.measured_ns.max(measured_ns);
-        self.tally.merge(&tally);
-        self.drained.merge(&drained);
-        self.client.add(&client);
+        end.measured_s = end.measured_s.max(more.measured_s);
+        end.unfinished += more.unfinished;
+        end.unanswered += more.unanswered;
+        end.longest_wait_s = end.longest_wait_s.max(more.longest_wait_s);
+        end.client.merge(&more.client);
         // One host looks at the processes of servers.
-        self.server = self.server.take().or(server);
+        end.server = end.server.take().or(more.server);
         if self.node_servers.iter().all(Option::is_none) {
-            self.node_servers = node_servers;
+            self.node_servers = other.node_servers;
         }
-        self.busiest_worker_cpu_ns = self.busiest_worker_cpu_ns.max(busiest_worker_cpu_ns);
-        self.queries_by_seat.extend(queries_by_seat);
-        self.unfinished += unfinished;
-        self.unanswered += unanswered;
-        self.longest_wait_ns = self.longest_wait_ns.max(longest_wait_ns);
-        self.setup_connects.merge(&setup_connects);
-        self.queue.merge(queue);
-        self.ended_after_ns = self.ended_after_ns.max(ended_after_ns);
-        self.counts.extend(counts);
+        self.tally.merge(&other.tally);
+        self.drained.merge(&other.drained);
+        let busiest_ns = &mut self.busiest_worker_cpu_ns;
+        *busiest_ns = (*busiest_ns).max(other.busiest_worker_cpu_ns);
+        self.queries_by_seat.extend(other.queries_by_seat);
+        self.setup_connects.merge(&other.setup_connects);
+        self.queue.merge(other.queue);
+        self.ended_after_ns = self.ended_after_ns.max(other.ended_after_ns);
     }
 }
 

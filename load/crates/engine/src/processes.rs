@@ -3,6 +3,7 @@
 
 use super::job::Setup;
 use crate::counters::ProcessSnapshot;
+use contend_figures::Sum;
 use contend_figures::outcome::ProcessDelta;
 use contend_reactor::clock;
 
@@ -116,7 +117,7 @@ impl<T> Look<T> {
 impl Counters {
     pub(super) fn used_since(&self, before: &Self) -> Used<ProcessDelta> {
         self.since(before, ProcessSnapshot::until, |mut sum, one| {
-            sum.add(&one);
+            sum.merge(&one);
             sum
         })
     }

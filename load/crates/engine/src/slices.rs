@@ -8,15 +8,14 @@
 use super::control::Controller;
 use super::job::{ArmJob, At, Hops};
 use super::look::{LookedAt, Looking};
-use super::measured::{
-    ArmSum, Ended, Inside, Left, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
-};
+use super::measured;
+use super::measured::{ArmSum, Inside, Measured, MeasuredArm, NodesUsed, Progress};
 use super::messages::Command;
 use super::processes::{Counters, Processes};
 use crate::look;
 use contend_client::blocking::ControlConnection;
-use contend_figures::Tally;
-use contend_figures::outcome::Failure;
+use contend_figures::outcome::{Ended, Failure, Figures, Slice, Visit, WindowEnd};
+use contend_figures::{Latency, Sum};
 use contend_random::Stream;
 use contend_reactor::clock;
 use std::time::Duration;
@@ -59,12 +58,15 @@ impl Controller<'_> {
         }
         let sums = (0..self.setup.copies()).map(|arm| ArmSum::new(&self.setup.tally(arm)));
         let mut sums: Vec<ArmSum> = sums.collect();
-        let mut total = self.setup.tally_of_all();
-        let mut drained = total.empty_like();
+        let mut all = Measured {
+            tally: self.setup.tally_of_all(),
+            drained: self.setup.tally_of_all(),
+            ..Measured::default()
+        };
         let mut order: Vec<u16> = (0..self.setup.copies()).collect();
         let mut stream = Stream::new(self.setup.seed, ORDER_STREAM);
         let begun_ns = clock::now_ns();
-        let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
+        let mut index = 0;
         let mut left: Option<Counters> = None;
         let mut looks = match hops.look_reads_per_s {
             Some(_) => self.looks()?,
@@ -90,48 +92,54 @@ impl Controller<'_> {
                 let looked = looked.filter(|_| look::is_looked(round));
                 let slow_ns = sums.get(usize::from(arm)).map_or(0, ArmSum::slow_ns);
                 let looked = looked.map(|looked| (looked, slow_ns));
-                let Some((slice, after)) =
+                let Some((slice, inside, nodes, after)) =
                     self.slice(place, hops, &processes, begun_ns, entered, looked)?
                 else {
                     break 'rounds;
                 };
                 left = Some(after);
                 index += 1;
-                measured_ns += self.timeline.close_ns - self.timeline.open_ns;
-                busiest_ns += slice.busiest_worker_cpu_ns;
-                total.merge(&slice.tally);
+                all.end.measured_s += slice.duration_s;
+                all.busiest_worker_cpu_ns += inside.busiest_worker_cpu_ns;
+                all.tally.merge(&inside.tally);
+                all.drained.merge(&inside.drained);
                 if let Some(sum) = sums.get_mut(usize::from(arm)) {
-                    sum.add(&slice);
+                    sum.add(&slice, &inside, &nodes);
                     if sum.empty_in_a_row() >= EMPTY_MAX.min(hops.rounds) {
                         return Err(self.setup.named(first_of(arm), too_short(hops)));
                     }
                 }
-                drained.merge(&slice.drained);
-                (self.progress)(Progress::Slice(&slice));
+                (self.progress)(Progress::Slice {
+                    slice: Box::new(slice),
+                    tally: &inside.tally,
+                });
                 if self.rest(&processes, hops.rest_ns)? {
                     left = None;
                 }
             }
         }
         let left = self.release(self.setup.drain_ns)?;
-        // All events of a measured slice have ended. A slice that a signal cut off is in no figure.
-        let sum = self.sum(Left {
-            unfinished: 0,
-            ..left
-        });
-        let arms: Vec<MeasuredArm> = sums.into_iter().map(|arm| arm.end(sum.ended)).collect();
-        let all_done = arms.iter().all(|arm| arm.sum.ended == Ended::Events);
+        let sum = self.sum(left);
+        let arms = sums.into_iter().map(|arm| arm.end(sum.end.ended));
+        let arms: Vec<MeasuredArm> = arms.collect();
+        let all_done = arms.iter().all(|arm| arm.sum.end.ended == Ended::Events);
         Ok(Measured {
-            ended: match sum.ended {
-                Ended::Signal => Ended::Signal,
-                _ if all_done => Ended::Events,
-                _ => Ended::Time,
+            end: WindowEnd {
+                ended: match sum.end.ended {
+                    Ended::Signal => Ended::Signal,
+                    _ if all_done => Ended::Events,
+                    _ => Ended::Time,
+                },
+                measured_s: all.end.measured_s,
+                // All events of a measured slice have ended. A slice that a signal cut off is in no
+                // figure.
+                unfinished: 0,
+                ..sum.end
             },
-            measured_ns,
-            busiest_worker_cpu_ns: busiest_ns,
-            tally: total,
-            drained,
             arms,
+            tally: all.tally,
+            drained: all.drained,
+            busiest_worker_cpu_ns: all.busiest_worker_cpu_ns,
             ..sum
         })
     }
@@ -215,7 +223,7 @@ impl Controller<'_> {
         begun_ns: u64,
         entered: Counters,
         looked: Option<(&mut LookedAt, u64)>,
-    ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
+    ) -> Result<Option<(Slice, Inside, NodesUsed, Counters)>, Failure> {
         let slow_ns = looked.as_ref().map_or(u64::MAX, |(_, slow_ns)| *slow_ns);
         let connections = looked.as_ref().and_then(|(look, _)| look.connections());
         let prepared = looked.map(|(look, _)| look.prepare());
@@ -239,7 +247,7 @@ impl Controller<'_> {
         let closed = processes.read_cpu();
         // Statements may take as long as the statements that this slice length was chosen for.
         let patience = Duration::from_nanos(hops.slice_ns).max(PATIENCE);
-        let (inside, drained) = self.end_visit(place.arm, patience)?;
+        let inside = self.end_visit(place.arm, patience)?;
         let left = processes.read();
         let look = look.map(|look| match &connections {
             Some(connections) => {
@@ -255,42 +263,49 @@ impl Controller<'_> {
             return Ok(None);
         }
         let timeline = self.timeline;
-        let mut tally = inside.tally;
-        tally.merge(&drained);
-        let schedule = self.setup.arms.at(place.arm).dispenser.schedule();
+        let duration_s = seconds(timeline.close_ns - timeline.open_ns);
+        let job = self.setup.arms.at(place.arm);
+        let tally = &inside.tally;
+        let schedule = job.dispenser.schedule();
         let cpu_us = closed.us_since(&opened);
         let used = left.used_since(&entered);
-        let slice = MeasuredSlice {
+        let nodes = NodesUsed {
+            cpu_us: cpu_us.nodes_of(place.arm),
+            visit: used.nodes_of(place.arm),
+        };
+        let slice = Slice {
             index: place.index,
-            arm: place.arm,
+            arm: job.name.clone(),
+            arm_index: place.arm,
             round: place.round,
             position: place.position,
             start_s: seconds(timeline.open_ns.saturating_sub(begun_ns)),
-            duration_s: seconds(timeline.close_ns - timeline.open_ns),
-            drained,
-            not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
-            tally,
+            duration_s,
             ended: self.ended,
-            busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
-            queries_by_seat: inside.queries_by_seat,
+            figures: Figures {
+                window: tally.window(Some(&inside.drained), duration_s),
+                ..tally.figures(Latency::figures)
+            },
+            drained: inside.drained.events(),
+            kinds: measured::kind_figures(&*job.workload, tally),
+            not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
+            errors: measured::with_hints(&tally.errors),
             client_cpu_us: cpu_us.client.unwrap_or_default(),
-            node_cpu_us: cpu_us.nodes_of(place.arm),
             watched_cpu_us: cpu_us.servers(),
-            visit: MeasuredVisit {
+            visit: Visit {
                 duration_s: seconds(left.at_ns - entered.at_ns),
                 events: inside.begun,
                 client: used.client.clone().unwrap_or_default(),
-                nodes: used.nodes_of(place.arm),
                 watched: used.servers(),
             },
             look,
         };
-        Ok(Some((slice, left)))
+        Ok(Some((slice, inside, nodes, left)))
     }
 
-    /// Waits until the window of an arm is closed and all its events have ended. Returns the
-    /// figures of those that ended inside the window, and of those that ended after it.
-    fn end_visit(&mut self, arm: u16, patience: Duration) -> Result<(Inside, Tally), Failure> {
+    /// Waits until the window of an arm is closed and all its events have ended. Returns their
+    /// records.
+    fn end_visit(&mut self, arm: u16, patience: Duration) -> Result<Inside, Failure> {
         self.listen_until(|controller| controller.timeline.close_ns)?;
         self.wait_for_close()?;
         let limit_ns = clock::now_ns() + clock::nanoseconds(patience);

@@ -4,7 +4,7 @@
 //! workers with one seat each there may be hundreds: they share as many tallies as commonly write
 //! at once, and lock them for each record.
 
-use contend_figures::{Latency, Tally, TallyShape};
+use contend_figures::{Latency, Sum, Tally, TallyShape};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shared tallies of a run at most: more threads than these seldom write at once.

@@ -1,6 +1,7 @@
 //! Errors by code, each with one example, so that a report shows more than their number.
 
 use crate::outcome::ErrorCount;
+use crate::sum::Sum;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -81,14 +82,6 @@ impl ErrorTally {
         self.add(key, 1, || (message.to_owned(), statement()));
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        for ((code, sqlstate), kind) in &other.kinds {
-            self.add((*code, *sqlstate), kind.count, || {
-                (kind.message.clone(), kind.statement.clone())
-            });
-        }
-    }
-
     fn add(
         &mut self,
         mut key: (u16, [u8; STATE_BYTES]),
@@ -129,6 +122,20 @@ impl ErrorTally {
             .collect();
         counts.sort_by_key(|count| std::cmp::Reverse(count.count));
         counts
+    }
+}
+
+impl Sum for ErrorTally {
+    fn merge(&mut self, other: &Self) {
+        for ((code, sqlstate), kind) in &other.kinds {
+            self.add((*code, *sqlstate), kind.count, || {
+                (kind.message.clone(), kind.statement.clone())
+            });
+        }
+    }
+
+    fn clear(&mut self) {
+        self.kinds.clear();
     }
 }
 

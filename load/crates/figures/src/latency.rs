@@ -1,6 +1,7 @@
 //! A histogram of times: 3 significant digits from 1 ns to 1 h, in nanoseconds.
 
-use crate::outcome::Percentiles;
+use crate::outcome::{Figures, Percentiles};
+use crate::sum::Sum;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -43,35 +44,12 @@ impl Latency {
         self.histogram.saturating_record(time_ns);
     }
 
-    /// Adds one time `count` times.
-    pub fn record_many_ns(&mut self, time_ns: u64, count: u64) {
-        self.histogram.saturating_record_n(time_ns, count);
-    }
-
-    /// Adds every time of another histogram.
-    pub fn merge(&mut self, other: &Self) {
-        if other.histogram.is_empty() {
-            return;
-        }
-        // Adding fails only if the bounds differ, and all histograms have the same bounds.
-        let added = self.histogram.add(&other.histogram);
-        debug_assert!(added.is_ok());
-    }
-
     /// Replaces the times `away`, which were recorded here, by as many others.
     pub fn replace(&mut self, away: &Self, instead: &Self) {
-        // The bounds are equal, as above, and all of `away` was recorded here.
+        // The bounds are equal, and all of `away` was recorded here.
         let taken = self.histogram.subtract(&away.histogram);
         debug_assert!(taken.is_ok());
         self.merge(instead);
-    }
-
-    /// Forgets all times and keeps the memory. An empty histogram is left alone: to clear it would
-    /// pull a quarter of a megabyte through the CPU caches for nothing.
-    pub fn clear(&mut self) {
-        if !self.histogram.is_empty() {
-            self.histogram.reset();
-        }
     }
 
     pub fn count(&self) -> u64 {
@@ -123,6 +101,22 @@ impl Latency {
         has_our_bounds.then_some(Self { histogram })
     }
 
+    /// Statistics with these times.
+    pub fn summary(&self) -> Figures {
+        Figures {
+            latency_us: self.percentiles_us(),
+            ..Figures::default()
+        }
+    }
+
+    /// Statistics with these times and the whole histogram.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            latency_hdr_ns: self.encode(),
+            ..self.summary()
+        }
+    }
+
     /// Calls `take` with each recorded time in ns, in ascending order, and with its count.
     pub fn each(&self, mut take: impl FnMut(u64, u64)) {
         for step in self.histogram.iter_recorded() {
@@ -133,6 +127,25 @@ impl Latency {
     /// The longest time, in ns.
     pub fn max_ns(&self) -> u64 {
         self.histogram.max()
+    }
+}
+
+impl Sum for Latency {
+    fn merge(&mut self, other: &Self) {
+        if other.histogram.is_empty() {
+            return;
+        }
+        // Adding fails only if the bounds differ, and all histograms have the same bounds.
+        let added = self.histogram.add(&other.histogram);
+        debug_assert!(added.is_ok());
+    }
+
+    /// An empty histogram is left alone: to clear it would pull a quarter of a megabyte through the
+    /// CPU caches for nothing.
+    fn clear(&mut self) {
+        if !self.histogram.is_empty() {
+            self.histogram.reset();
+        }
     }
 }
 

@@ -11,17 +11,17 @@
 //! assert_eq!(latency.percentiles_us().count, 1);
 //! ```
 
-mod class_times;
 mod counts;
 mod errors;
 mod hdr_log;
 mod latency;
 pub mod outcome;
+mod sum;
 mod tally;
 
-pub use class_times::ClassTimes;
 pub use counts::{COUNTERS, Counter, Reading};
 pub use errors::{ErrorTally, IgnoredErrors};
 pub use hdr_log::HdrLog;
 pub use latency::Latency;
+pub use sum::Sum;
 pub use tally::{ClassTally, KindTally, NodeTally, OpenTally, Query, Tally, TallyShape};

@@ -3,14 +3,17 @@
 //! Order: one `hello`; any number of `phase` and `interval` lines, or of `slice` lines if the run
 //! has arms; then one `done` or one `error`.
 
+mod figures;
 mod fill;
 mod look;
 mod shown;
 
+pub use figures::{EventCounts, Figures, LinkCounts, Percentiles, QueryCounts, WindowFigures};
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
 pub use look::{FutexReads, SlowTimes, ThreadTimes};
 pub use shown::{one_line, shown};
 
+use crate::sum::sums;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +25,7 @@ pub const OUTCOME_VERSION: u32 = 1;
 pub enum Outcome {
     Hello(Hello),
     Phase(Phase),
-    Interval(Interval),
+    Interval(Box<Interval>),
     Slice(Box<Slice>),
     Done(Box<Done>),
     Error(Failure),
@@ -71,20 +74,10 @@ pub struct Interval {
     pub index: u32,
     pub start_s: f64,
     pub duration_s: f64,
-    pub queries: u64,
-    #[serde(default)]
-    pub rows: u64,
-    #[serde(default)]
-    pub bytes_sent: u64,
-    #[serde(default)]
-    pub bytes_received: u64,
+    /// Its events are those that ended in it. `qps` has whole queries.
+    #[serde(flatten)]
+    pub figures: Figures,
     pub errors: u64,
-    /// Queries per second answered in the interval, including those of events outside it.
-    pub qps: f64,
-    /// Successful events that ended in the interval. An event in progress at an edge of the window
-    /// counts by the part of its time inside the window.
-    pub events_in_parts: f64,
-    pub latency_us: Percentiles,
     /// By statement class, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassFigures>,
@@ -112,34 +105,17 @@ pub struct Slice {
     pub duration_s: f64,
     /// `events` if the arm's workload was done, else `time`.
     #[serde(default)]
-    pub ended: String,
-    /// `begun`: events that began and were due to begin inside the slice. `events`: the successful
-    /// ones of these. `drained`: those of `events` that ended after the slice.
-    pub begun: u64,
-    pub events: u64,
+    pub ended: Ended,
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Those of `events` that ended after the slice.
     pub drained: u64,
-    /// Successful events. An event in progress at an edge of the slice counts by the part of its
-    /// time inside. Rates of events are computed from this.
-    pub events_in_parts: f64,
-    pub failed: u64,
-    #[serde(default)]
-    pub retries: u64,
     /// Each kind of event, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindFigures>,
     /// In an open loop: events that were due inside the slice and had not begun at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
-    pub queries: u64,
-    /// Queries answered inside the slice, including those of events outside it. `qps` counts these,
-    /// and a query in progress at an edge of the slice by the part of its time inside.
-    pub answered: u64,
-    pub rows: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    pub qps: f64,
-    pub latency_us: Percentiles,
-    pub latency_hdr_ns: String,
     pub errors: Vec<ErrorCount>,
     /// CPU time used inside the slice, by contend-load and by each arm's watched process, in the
     /// order of the arms; null if none is watched.
@@ -178,51 +154,17 @@ pub struct ArmFigures {
 /// even if they ended after it. Events of the warm-up do not belong to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
-    /// Why the run ended: `time`, `events` or `signal`.
-    pub ended: String,
-    /// True wall time of the window.
-    pub measured_s: f64,
-    /// Successful events. An event is the unit that the workload repeats: a query, a whole
-    /// transaction, one `event()` of a script. `begun` = `events` + `failed` + `unfinished`.
-    #[serde(default)]
-    pub events: u64,
-    /// Successful events. An event in progress at an edge of the window counts by the part of its
-    /// time inside. Rates of events are computed from this.
-    pub events_in_parts: f64,
-    /// Events that began and were due to begin inside the window.
-    #[serde(default)]
-    pub begun: u64,
-    /// Events interrupted by a lost connection, given up after their last retry, or dropped by a
-    /// script.
-    #[serde(default)]
-    pub failed: u64,
-    /// Those of `events` that rolled back, as intended.
-    #[serde(default)]
-    pub rolled_back: u64,
-    /// Number of times an event was repeated, after an error or a lost connection.
-    #[serde(default)]
-    pub retries: u64,
-    /// `latency_us` without the time of failed attempts; absent if no event was repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_without_retries_us: Option<Percentiles>,
+    #[serde(flatten)]
+    pub end: WindowEnd,
+    #[serde(flatten)]
+    pub figures: Figures,
     /// Each kind of event, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindFigures>,
-    /// Those of `events` that ended after the window. `events`, `queries` and the latencies include
-    /// them; `answered` does not.
+    /// Those of `events` that ended after the window, with their queries answered after it. All
+    /// figures include them but `answered`.
     #[serde(default)]
-    pub drained: Drained,
-    /// Answered statements of these events, of any class.
-    pub queries: u64,
-    /// Statements answered inside the window, including those of warm-up events that ended inside
-    /// it, and without those of `drained`. `qps` counts these, and a statement in progress at an
-    /// edge of the window by the part of its time inside.
-    #[serde(default)]
-    pub answered: u64,
-    pub rows: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    pub qps: f64,
+    pub drained: Figures,
     /// `closed-loop` (each connection waits for its answer) or `open-loop`.
     pub arrival: String,
     /// Connections with load, without idle ones.
@@ -231,20 +173,10 @@ pub struct Done {
     /// Requests that could be in flight on each; absent if the arms differ in that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Latency of events, from the intended start to the last byte of the last answer. In a closed
-    /// loop an event's intended start is the end of the previous one.
-    pub latency_us: Percentiles,
-    /// The same as an HdrHistogram V2, deflated, in base64; values are nanoseconds.
-    pub latency_hdr_ns: String,
     /// The queries by statement class.
     #[serde(default)]
     pub classes: Vec<ClassFigures>,
     pub errors: Vec<ErrorCount>,
-    /// Lost connections that were reopened, and the time without them, summed.
-    #[serde(default)]
-    pub reconnects: u64,
-    #[serde(default)]
-    pub outage_s: f64,
     /// Connecting and logging in: before the load began, and inside the window.
     #[serde(default)]
     pub setup_connect_us: Percentiles,
@@ -256,18 +188,6 @@ pub struct Done {
     /// In a closed loop with think time: from the end of an event's think time to its true start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<Percentiles>,
-    /// Events of the window that had not ended when the run was over.
-    #[serde(default)]
-    pub unfinished: u32,
-    /// Requests without an answer when the run was over, including those of warm-up events, and the
-    /// longest wait among them.
-    #[serde(default)]
-    pub unanswered: u32,
-    #[serde(default)]
-    pub longest_wait_s: f64,
-    pub client: ProcessDelta,
-    /// The watched process; absent if none was named or its counters cannot be read.
-    pub server: Option<ProcessDelta>,
     /// Each node, if the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
@@ -295,6 +215,39 @@ pub struct Done {
     pub hosts: Vec<HostFigures>,
 }
 
+/// How a window ended, with its unfinished work and the use of processes over it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowEnd {
+    pub ended: Ended,
+    /// True wall time of the window.
+    pub measured_s: f64,
+    /// Events of the window that had not ended when the run was over.
+    #[serde(default)]
+    pub unfinished: u32,
+    /// Requests without an answer when the run was over, including those of warm-up events, and the
+    /// longest wait among them.
+    #[serde(default)]
+    pub unanswered: u32,
+    #[serde(default)]
+    pub longest_wait_s: f64,
+    pub client: ProcessDelta,
+    /// The watched process; absent if none was named or its counters cannot be read.
+    pub server: Option<ProcessDelta>,
+}
+
+/// Why a run or a slice ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Its time was over.
+    #[default]
+    Time,
+    /// There were no more events.
+    Events,
+    /// The process received a signal.
+    Signal,
+}
+
 /// One of several hosts that shared a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFigures {
@@ -303,11 +256,8 @@ pub struct HostFigures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     pub connections: u32,
-    pub events: u64,
-    pub failed: u64,
-    pub queries: u64,
-    pub qps: f64,
-    pub latency_us: Percentiles,
+    #[serde(flatten)]
+    pub figures: Figures,
     /// From the intended to the true start of its events; absent if none can begin late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_us: Option<Percentiles>,
@@ -334,29 +284,6 @@ pub struct ClockOffset {
     pub wall_us: f64,
     /// Maximum error of both: half of the shortest round trip.
     pub error_us: f64,
-}
-
-/// Events of the window that ended after it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Drained {
-    pub events: u64,
-    /// Their queries that were answered after the window.
-    pub queries: u64,
-    pub latency_us: Percentiles,
-    pub latency_hdr_ns: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Percentiles {
-    pub count: u64,
-    pub min: f64,
-    pub mean: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p95: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
 }
 
 /// Additional figures of an open loop. `latency_us` counts from the intended time, and has these
@@ -391,20 +318,8 @@ pub struct OpenLoop {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindFigures {
     pub name: String,
-    /// Successful events; those of them that rolled back, as intended; failed events; and
-    /// repetitions.
-    pub events: u64,
-    /// Like that of all events.
-    pub events_in_parts: f64,
-    pub rolled_back: u64,
-    pub failed: u64,
-    pub retries: u64,
-    /// From the intended start to the last byte of the last answer.
-    pub latency_us: Percentiles,
-    pub latency_hdr_ns: String,
-    /// Without the time of failed attempts; absent if no event was repeated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_without_retries_us: Option<Percentiles>,
+    #[serde(flatten)]
+    pub figures: Figures,
     /// The two parts of the latency, in an open loop or with think time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_us: Option<Percentiles>,
@@ -418,19 +333,9 @@ pub struct KindFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeFigures {
     pub name: String,
-    /// Successful events with an answer of this node.
-    #[serde(default)]
-    pub events: u64,
-    pub queries: u64,
-    pub rows: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    /// From sending a query to the last byte of its answer.
-    pub latency_us: Percentiles,
-    pub latency_hdr_ns: String,
+    #[serde(flatten)]
+    pub figures: Figures,
     pub errors: Vec<ErrorCount>,
-    pub reconnects: u64,
-    pub outage_s: f64,
     /// Its watched process.
     pub server: Option<ProcessDelta>,
 }
@@ -439,40 +344,25 @@ pub struct NodeFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassFigures {
     pub name: String,
-    pub queries: u64,
-    pub rows: u64,
+    #[serde(flatten)]
+    pub figures: Figures,
     pub errors: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    /// From sending a query to the last byte of its answer.
-    pub latency_us: Percentiles,
 }
 
-/// What a process used between the two edges of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessDelta {
-    pub cpu_us: f64,
-    pub voluntary_switches: Option<u64>,
-    pub involuntary_switches: Option<u64>,
-    /// Bytes read from storage.
-    pub read_bytes: Option<u64>,
-    pub write_bytes: Option<u64>,
+sums! {
+    /// What a process used between the two edges of the window.
+    #[derive(JsonSchema)]
+    pub struct ProcessDelta {
+        pub cpu_us: f64,
+        pub voluntary_switches: Option<u64>,
+        pub involuntary_switches: Option<u64>,
+        /// Bytes read from storage.
+        pub read_bytes: Option<u64>,
+        pub write_bytes: Option<u64>,
+    }
 }
 
 impl ProcessDelta {
-    pub fn add(&mut self, other: &Self) {
-        let add = |ours: &mut Option<u64>, theirs: Option<u64>| {
-            if let Some(more) = theirs {
-                *ours = Some(ours.unwrap_or(0) + more);
-            }
-        };
-        self.cpu_us += other.cpu_us;
-        add(&mut self.voluntary_switches, other.voluntary_switches);
-        add(&mut self.involuntary_switches, other.involuntary_switches);
-        add(&mut self.read_bytes, other.read_bytes);
-        add(&mut self.write_bytes, other.write_bytes);
-    }
-
     /// Its counts times `share`, with `cpu_us` as its CPU time.
     pub fn scaled(&self, share: f64, cpu_us: f64) -> Self {
         let scale = |count: Option<u64>| count.map(|count| (count as f64 * share).round() as u64);

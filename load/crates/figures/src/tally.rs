@@ -1,36 +1,86 @@
 //! The figures of one worker over one interval, and the sums of such figures.
 
-use super::{ClassTimes, ErrorTally, Latency};
+use super::{ErrorTally, Latency};
+use crate::outcome::{EventCounts, Figures, LinkCounts, QueryCounts, WindowFigures};
+use crate::sum::{Sum, sums};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::mem::take;
 
-/// The records of a span of time. An *event* is the unit that the workload repeats (a query, or a
-/// whole transaction); a *query* is one request with its answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
-    shape: TallyShape,
-    /// Events that began, whether they ended well, failed, or have not ended.
-    pub begun: u64,
-    /// Queries answered in this time that belong to events of the warm-up. No other count includes
-    /// them.
-    pub carried: u64,
-    /// Correction for queries in flight at an edge of the window: added to those answered inside
-    /// it, so that each counts by the part of its time that lay inside.
-    pub cut: f64,
-    /// Connections that were lost and opened again.
-    pub reconnects: u64,
-    /// Time from losing a connection to having it again, over all connections.
-    pub outage_ns: u64,
-    /// From asking for a connection to its open session; absent if none was opened.
-    pub connect: Option<Box<Latency>>,
-    /// One for each kind of event of the workload.
-    pub kinds: Vec<KindTally>,
-    /// One for each statement class of the workload.
-    pub classes: Vec<ClassTally>,
-    /// One for each server, if the run has several.
-    pub nodes: Vec<NodeTally>,
-    pub errors: ErrorTally,
+sums! {
+    /// The records of a span of time. An *event* is the unit that the workload repeats (a query, or
+    /// a whole transaction); a *query* is one request with its answer.
+    pub struct Tally {
+        shape: TallyShape,
+        /// Events that began, whether they ended well, failed, or have not ended.
+        pub begun: u64,
+        /// Queries answered in this time that belong to events of the warm-up. No other count
+        /// includes them.
+        pub carried: u64,
+        /// Correction for queries in flight at an edge of the window: added to those answered
+        /// inside it, so that each counts by the part of its time that lay inside.
+        pub cut: f64,
+        pub links: LinkCounts,
+        /// From asking for a connection to its open session; absent if none was opened.
+        pub connect: Option<Box<Latency>>,
+        /// One for each kind of event of the workload.
+        pub kinds: Vec<KindTally>,
+        /// One for each statement class of the workload.
+        pub classes: Vec<ClassTally>,
+        /// One for each server, if the run has several.
+        pub nodes: Vec<NodeTally>,
+        pub errors: ErrorTally,
+    }
+
+    /// The events of one kind.
+    pub struct KindTally {
+        /// Events that ended well.
+        pub events: u64,
+        /// Added to `events`, so that each event in flight at an edge of the window counts by the
+        /// part of its time that lay inside.
+        pub cut: f64,
+        pub counts: EventCounts,
+        /// From the intended start to the last byte of the last answer.
+        pub response: Latency,
+        /// Absent if the workload has no think times and the loop is closed: service time would
+        /// then be the response time.
+        pub open: Option<Box<OpenTally>>,
+        /// Absent if no event was begun again.
+        pub retried: Option<Box<RetriedTally>>,
+    }
+
+    /// Under an open loop, and after think times, the response time has two parts.
+    pub struct OpenTally {
+        /// From the true start to the end.
+        pub service: Latency,
+        /// From the intended to the true start.
+        pub lag: Latency,
+    }
+
+    /// The events that were retried and then ended well.
+    pub struct RetriedTally {
+        /// Their response times, which [`KindTally::response`] has too.
+        pub response: Latency,
+        /// From the start of the last try to the end.
+        pub last_try: Latency,
+    }
+
+    /// The queries of one statement class.
+    pub struct ClassTally {
+        pub counts: QueryCounts,
+        pub errors: u64,
+        /// Absent if the workload has one class and every query is an event: the response times are
+        /// then the query times, and recording them twice would only cost time.
+        pub times: Option<Box<Latency>>,
+    }
+
+    /// The records of one of several servers.
+    pub struct NodeTally {
+        /// Events that ended well and used an answer of it.
+        pub events: u64,
+        pub queries: ClassTally,
+        pub links: LinkCounts,
+        pub errors: ErrorTally,
+    }
 }
 
 /// What a tally counts separately, and which times it records.
@@ -63,67 +113,11 @@ impl TallyShape {
     }
 }
 
-/// The events of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KindTally {
-    /// Events that ended well.
-    pub events: u64,
-    /// Added to `events`, so that each event in flight at an edge of the window counts by the part
-    /// of its time that lay inside.
-    pub cut: f64,
-    /// How many of those rolled back on purpose.
-    pub rolled_back: u64,
-    /// Events that failed: broken off, given up, or dropped by a script.
-    pub failed: u64,
-    /// Retries of events.
-    pub retries: u64,
-    /// From the intended start to the last byte of the last answer.
-    pub response: Latency,
-    /// Absent if the workload has no think times and the loop is closed: service time would then be
-    /// the response time.
-    pub open: Option<Box<OpenTally>>,
-    /// Absent if no event was begun again.
-    pub retried: Option<Box<RetriedTally>>,
-}
+/// Tallies that are added have the same shape.
+impl Sum for TallyShape {
+    fn merge(&mut self, _: &Self) {}
 
-/// Under an open loop, and after think times, the response time has two parts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct OpenTally {
-    /// From the true start to the end.
-    pub service: Latency,
-    /// From the intended to the true start.
-    pub lag: Latency,
-}
-
-/// The events that were retried and then ended well.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RetriedTally {
-    /// Their response times, which [`KindTally::response`] has too.
-    pub response: Latency,
-    /// From the start of the last try to the end.
-    pub last_try: Latency,
-}
-
-/// The queries of one statement class.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClassTally {
-    pub queries: u64,
-    pub rows: u64,
-    pub errors: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    pub times: ClassTimes,
-}
-
-/// The figures of one of several servers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct NodeTally {
-    /// Events that ended well and used an answer of it.
-    pub events: u64,
-    pub queries: ClassTally,
-    pub reconnects: u64,
-    pub outage_ns: u64,
-    pub errors: ErrorTally,
+    fn clear(&mut self) {}
 }
 
 /// A query that was answered, well or not.
@@ -142,15 +136,12 @@ impl Tally {
             ..KindTally::default()
         };
         let class = ClassTally {
-            times: match shape.times_classes {
-                true => ClassTimes::recorded(),
-                false => ClassTimes::Absent,
-            },
+            times: shape.times_classes.then(Box::default),
             ..ClassTally::default()
         };
         let node = NodeTally {
             queries: ClassTally {
-                times: ClassTimes::recorded(),
+                times: Some(Box::default()),
                 ..ClassTally::default()
             },
             ..NodeTally::default()
@@ -179,20 +170,6 @@ impl Tally {
         Self::new(self.shape)
     }
 
-    /// Forgets all records and keeps their memory for more: nothing is allocated.
-    pub fn clear(&mut self) {
-        self.kinds.iter_mut().for_each(KindTally::clear);
-        self.classes.iter_mut().for_each(ClassTally::clear);
-        self.nodes.iter_mut().for_each(NodeTally::clear);
-        *self = Self {
-            shape: self.shape,
-            kinds: take(&mut self.kinds),
-            classes: take(&mut self.classes),
-            nodes: take(&mut self.nodes),
-            ..Self::default()
-        };
-    }
-
     /// Events are due by a schedule.
     pub fn is_open(&self) -> bool {
         self.shape.is_open
@@ -203,29 +180,12 @@ impl Tally {
         self.kinds.iter().map(|kind| kind.events).sum()
     }
 
-    pub fn failed(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.failed).sum()
-    }
-
-    pub fn retries(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.retries).sum()
-    }
-
     /// Answered queries of all classes.
-    pub fn queries(&self) -> u64 {
-        self.classes.iter().map(|class| class.queries).sum()
-    }
-
-    pub fn rows(&self) -> u64 {
-        self.classes.iter().map(|class| class.rows).sum()
-    }
-
-    pub fn bytes_sent(&self) -> u64 {
-        self.classes.iter().map(|class| class.bytes_sent).sum()
-    }
-
-    pub fn bytes_received(&self) -> u64 {
-        self.classes.iter().map(|class| class.bytes_received).sum()
+    pub fn queries(&self) -> QueryCounts {
+        let mut sum = QueryCounts::default();
+        let classes = self.classes.iter();
+        classes.for_each(|class| sum.merge(&class.counts));
+        sum
     }
 
     /// The events of all kinds together.
@@ -240,46 +200,33 @@ impl Tally {
         }
     }
 
-    /// Queries that were answered inside the window. `self` is the window and `drained` the figures
-    /// of the queries that ended after it.
-    pub fn answered_before(&self, drained: &Self) -> u64 {
-        let answered = |tally: &Self| tally.queries() + tally.carried;
-        answered(self).saturating_sub(answered(drained))
+    /// The statistics of all events and queries, except those of a window. `times` is
+    /// [`Latency::summary`] or [`Latency::figures`].
+    pub fn figures(&self, times: impl Fn(&Latency) -> Figures) -> Figures {
+        Figures {
+            query_counts: Some(self.queries()),
+            link_counts: Some(self.links),
+            ..self.whole().figures(times)
+        }
     }
 
-    /// Like [`Self::answered_before`], but each query in flight at an edge of the window counts by
-    /// the part of its time that lay inside. With long queries in a short window, a count of whole
-    /// ones is too low or too high by one on every connection.
-    pub fn answered_in_parts(&self, drained: &Self) -> f64 {
-        (self.answered_before(drained) as f64 + self.cut).max(0.0)
-    }
-
-    /// Adds another worker's, or another interval's, figures.
-    pub fn merge(&mut self, other: &Self) {
-        // Taken apart by name, so that a new figure cannot be forgotten here.
-        let Self {
-            shape: _,
-            begun,
-            carried,
-            cut,
-            reconnects,
-            outage_ns,
-            connect,
-            kinds,
-            classes,
-            nodes,
-            errors,
-        } = other;
-        self.begun += begun;
-        self.carried += carried;
-        self.cut += cut;
-        self.reconnects += reconnects;
-        self.outage_ns += outage_ns;
-        merge_some(&mut self.connect, connect.as_deref(), Latency::merge);
-        merge_each(&mut self.kinds, kinds, KindTally::merge);
-        merge_each(&mut self.classes, classes, ClassTally::merge);
-        merge_each(&mut self.nodes, nodes, NodeTally::merge);
-        self.errors.merge(errors);
+    /// The statistics of a window of this length. `drained` has the part that was answered after
+    /// it. Without it only whole queries count; with it a query in flight at an edge of the window
+    /// counts by the part of its time that lay inside. A count of whole ones is too low or too high
+    /// by one on every connection, which is much for long queries in a short window.
+    pub fn window(&self, drained: Option<&Self>, seconds: f64) -> Option<WindowFigures> {
+        let answered = |tally: &Self| tally.queries().queries + tally.carried;
+        let answered = answered(self).saturating_sub(drained.map_or(0, answered));
+        let in_parts = (answered as f64 + drained.map_or(0.0, |_| self.cut)).max(0.0);
+        Some(WindowFigures {
+            begun: self.begun,
+            answered,
+            qps: if seconds > 0.0 {
+                in_parts / seconds
+            } else {
+                0.0
+            },
+        })
     }
 
     /// The tallies that count an error of server number `node`: the overall one, and the server's
@@ -290,12 +237,14 @@ impl Tally {
     }
 
     /// Counts a connection to server number `node` that was lost and opened again.
-    pub fn add_outage(&mut self, node: usize, outage_ns: u64) {
-        self.reconnects += 1;
-        self.outage_ns += outage_ns;
+    pub fn add_outage(&mut self, node: usize, outage_s: f64) {
+        let outage = LinkCounts {
+            reconnects: 1,
+            outage_s,
+        };
+        self.links.merge(&outage);
         if let Some(node) = self.nodes.get_mut(node) {
-            node.reconnects += 1;
-            node.outage_ns += outage_ns;
+            node.links.merge(&outage);
         }
     }
 }
@@ -317,7 +266,7 @@ impl KindTally {
     /// retry.
     #[cold]
     pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
-        self.rolled_back += u64::from(rolled_back);
+        self.counts.rolled_back += u64::from(rolled_back);
         if let Some(last_try_ns) = last_try_ns {
             let retried = self.retried.get_or_insert_default();
             retried.response.record_ns(response_ns);
@@ -325,100 +274,26 @@ impl KindTally {
         }
     }
 
-    /// Events that ended well. Those under way at an edge of the window count by the part of their
-    /// time that lay inside.
-    pub fn events_in_parts(&self) -> f64 {
-        (self.events as f64 + self.cut).max(0.0)
-    }
-
     /// The response times as they would be if failed tries had taken no time; none if no event was
     /// retried.
-    pub fn without_retries(&self) -> Option<Latency> {
-        let retried = self.retried.as_ref()?;
+    fn without_retries(&self) -> Option<Latency> {
+        let retried = self.retried.as_ref();
+        let retried = retried.filter(|retried| retried.response.count() > 0)?;
         let mut times = self.response.clone();
         times.replace(&retried.response, &retried.last_try);
         Some(times)
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        let Self {
-            events,
-            cut,
-            rolled_back,
-            failed,
-            retries,
-            response,
-            open,
-            retried,
-        } = other;
-        self.events += events;
-        self.cut += cut;
-        self.rolled_back += rolled_back;
-        self.failed += failed;
-        self.retries += retries;
-        self.response.merge(response);
-        merge_some(&mut self.open, open.as_deref(), OpenTally::merge);
-        merge_some(&mut self.retried, retried.as_deref(), RetriedTally::merge);
-    }
-
-    fn clear(&mut self) {
-        // Taken apart by name, as above; a new histogram would be allocated.
-        let Self {
-            events,
-            cut,
-            rolled_back,
-            failed,
-            retries,
-            response,
-            open,
-            retried,
-        } = self;
-        *cut = 0.0;
-        let counts = [events, rolled_back, failed, retries];
-        counts.into_iter().for_each(|count| *count = 0);
-        response.clear();
-        if let Some(open) = open {
-            open.service.clear();
-            open.lag.clear();
+    /// The statistics of these events, see [`Tally::figures`].
+    pub fn figures(&self, times: impl Fn(&Latency) -> Figures) -> Figures {
+        let without_retries = self.without_retries();
+        Figures {
+            events: Some(self.events),
+            events_in_parts: Some((self.events as f64 + self.cut).max(0.0)),
+            event_counts: Some(self.counts),
+            latency_without_retries_us: without_retries.map(|times| times.percentiles_us()),
+            ..times(&self.response)
         }
-        *retried = None;
-    }
-}
-
-impl OpenTally {
-    pub fn merge(&mut self, other: &Self) {
-        self.service.merge(&other.service);
-        self.lag.merge(&other.lag);
-    }
-}
-
-impl RetriedTally {
-    fn merge(&mut self, other: &Self) {
-        self.response.merge(&other.response);
-        self.last_try.merge(&other.last_try);
-    }
-}
-
-impl NodeTally {
-    fn clear(&mut self) {
-        self.queries.clear();
-        (self.events, self.reconnects, self.outage_ns) = (0, 0, 0);
-        self.errors = ErrorTally::default();
-    }
-
-    fn merge(&mut self, other: &Self) {
-        let Self {
-            events,
-            queries,
-            reconnects,
-            outage_ns,
-            errors,
-        } = other;
-        self.events += events;
-        self.queries.merge(queries);
-        self.reconnects += reconnects;
-        self.outage_ns += outage_ns;
-        self.errors.merge(errors);
     }
 }
 
@@ -426,55 +301,36 @@ impl ClassTally {
     /// Adds a query. `time_ns` is only called if query times are recorded.
     #[inline]
     pub fn add(&mut self, query: &Query, time_ns: impl FnOnce() -> u64) {
-        self.queries += 1;
-        self.rows += query.rows;
-        self.bytes_sent += query.bytes_sent;
-        self.bytes_received += query.bytes_received;
+        self.counts.queries += 1;
+        self.counts.rows += query.rows;
+        self.counts.bytes_sent += query.bytes_sent;
+        self.counts.bytes_received += query.bytes_received;
         self.errors += u64::from(query.failed);
-        if let ClassTimes::Recorded(latency) = &mut self.times {
-            latency.record_ns(time_ns());
+        if let Some(times) = &mut self.times {
+            times.record_ns(time_ns());
         }
     }
 
-    fn clear(&mut self) {
-        self.times.clear();
-        *self = Self {
-            times: take(&mut self.times),
-            ..Self::default()
-        };
-    }
-
-    fn merge(&mut self, other: &Self) {
-        let Self {
-            queries,
-            rows,
-            errors,
-            bytes_sent,
-            bytes_received,
-            times,
-        } = other;
-        self.queries += queries;
-        self.rows += rows;
-        self.errors += errors;
-        self.bytes_sent += bytes_sent;
-        self.bytes_received += bytes_received;
-        self.times.merge(times);
+    /// The statistics of these queries. If every query is an event, their times are those of
+    /// `events`.
+    pub fn figures(&self, events: &Latency) -> Figures {
+        Figures {
+            query_counts: Some(self.counts),
+            ..self.times.as_deref().unwrap_or(events).summary()
+        }
     }
 }
 
-fn merge_each<T>(ours: &mut [T], theirs: &[T], merge: impl Fn(&mut T, &T)) {
-    let pairs = ours.iter_mut().zip(theirs);
-    pairs.for_each(|(ours, theirs)| merge(ours, theirs));
-}
-
-/// Merges `theirs` into `ours`, if there is any.
-fn merge_some<T: Default>(
-    ours: &mut Option<Box<T>>,
-    theirs: Option<&T>,
-    merge: impl FnOnce(&mut T, &T),
-) {
-    if let Some(theirs) = theirs {
-        merge(ours.get_or_insert_default(), theirs);
+impl NodeTally {
+    /// The statistics of the queries that it answered.
+    pub fn figures(&self) -> Figures {
+        let times = self.queries.times.as_deref();
+        Figures {
+            events: Some(self.events),
+            query_counts: Some(self.queries.counts),
+            link_counts: Some(self.links),
+            ..times.map(Latency::figures).unwrap_or_default()
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use super::{print, print_statement};
 use contend_client::Target;
 use contend_engine::arrival::{Dispenser, Schedule};
 use contend_engine::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
-use contend_engine::measured::{Ended, Measured, Progress};
-use contend_figures::outcome::Failure;
+use contend_engine::measured::{Measured, Progress};
+use contend_figures::outcome::{Ended, Failure};
 use contend_workloads::client_list::{ClientList, Clients, Text};
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Iteration {
 impl Iteration {
     /// The user pressed Ctrl-C.
     pub fn is_interrupted(&self) -> bool {
-        let ended = self.measured.as_ref().map(|measured| measured.ended);
+        let ended = self.measured.as_ref().map(|measured| measured.end.ended);
         ended == Some(Ended::Signal)
     }
 }
@@ -135,9 +135,9 @@ pub fn run(
         ..Job::new(setup)
     };
     let measured = contend_engine::run(job, &mut |now| progress.take(&now))?;
-    let seconds_ns = match measured.ended {
+    let seconds_ns = match measured.end.ended {
         Ended::Events => measured.ended_after_ns,
-        Ended::Time | Ended::Signal => measured.measured_ns,
+        Ended::Time | Ended::Signal => (measured.end.measured_s * 1e9) as u64,
     };
     Ok(Iteration {
         seconds_ns,

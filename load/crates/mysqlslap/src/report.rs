@@ -5,8 +5,8 @@ use super::load::Iteration;
 use super::print;
 use super::settings::SlapSettings;
 use contend_client::failure;
-use contend_figures::outcome::ErrorCount;
-use contend_figures::{ClassTally, Latency, Tally};
+use contend_figures::outcome::{ErrorCount, QueryCounts};
+use contend_figures::{ClassTally, Latency, Sum, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -54,7 +54,7 @@ impl Round {
         if let Some(connects) = &measured.tally.connect {
             self.connects.merge(connects);
         }
-        self.unfinished += measured.unfinished;
+        self.unfinished += measured.end.unfinished;
         match &mut self.tally {
             Some(tally) => tally.merge(&measured.tally),
             None => self.tally = Some(measured.tally),
@@ -141,12 +141,9 @@ impl Round {
         }
         if tally.classes.len() > 1 {
             for (number, class) in (1..).zip(&tally.classes) {
-                let times = in_ms(&class.times.latency().unwrap_or_default());
-                line!(
-                    out,
-                    "Statement {number}: {} queries, {times}",
-                    class.queries
-                );
+                let queries = class.counts.queries;
+                let times = class.times.as_deref().map(in_ms).unwrap_or_default();
+                line!(out, "Statement {number}: {queries} queries, {times}");
             }
         }
         for error in tally.errors.counts() {
@@ -200,7 +197,7 @@ impl Round {
         let whole = tally.whole();
         put("queries", json!(tally.events()));
         put("queries_per_second", json!(self.per_second(tally.events())));
-        put("queries_failed", json!(tally.failed()));
+        put("queries_failed", json!(whole.counts.failed));
         put("unfinished", json!(self.unfinished));
         put("response_us", json!(whole.response.percentiles_us()));
         if let Some(open) = &whole.open {
@@ -211,8 +208,9 @@ impl Round {
         put("errors", json!(tally.errors.counts()));
         if tally.classes.len() > 1 {
             let statement = |class: &ClassTally| {
-                let times = class.times.latency().map(|times| times.percentiles_us());
-                json!({"queries": class.queries, "rows": class.rows, "errors": class.errors,
+                let times = class.times.as_ref().map(|times| times.percentiles_us());
+                let QueryCounts { queries, rows, .. } = class.counts;
+                json!({"queries": queries, "rows": rows, "errors": class.errors,
                        "response_us": times})
             };
             put("statements", tally.classes.iter().map(statement).collect());

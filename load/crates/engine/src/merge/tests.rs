@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use contend_figures::Query;
+use contend_figures::outcome::WindowEnd;
 use proptest::prelude::*;
 
 const SHAPE: TallyShape = TallyShape {
@@ -48,13 +49,14 @@ fn record(tally: &mut Tally, one: &Happened) {
     tally.begun += 1;
     let kind = &mut tally.kinds[one.kind];
     match one.fails {
-        true => kind.failed += 1,
+        true => kind.counts.failed += 1,
         false => kind.record_ns(one.took_ns, one.lag_ns),
     }
     if one.is_retried {
-        kind.retries += 1;
+        kind.counts.retries += 1;
         kind.record_more(one.took_ns, false, (!one.fails).then_some(one.took_ns / 2));
-        tally.add_outage(one.node, one.lag_ns);
+        // A sum of these is exact, in whichever order.
+        tally.add_outage(one.node, one.lag_ns as f64 / 1024.0);
         tally
             .connect
             .get_or_insert_default()
@@ -78,7 +80,12 @@ fn record(tally: &mut Tally, one: &Happened) {
 
 fn measured(tally: Tally, host: u64) -> Measured {
     Measured {
-        measured_ns: 1_000,
+        end: WindowEnd {
+            measured_s: 1.5,
+            unfinished: 1,
+            longest_wait_s: host as f64,
+            ..WindowEnd::default()
+        },
         queries_by_seat: vec![host; 2],
         queue: Queue {
             due: tally.begun,
@@ -86,9 +93,9 @@ fn measured(tally: Tally, host: u64) -> Measured {
             closed: vec![1, 2],
             oldest_wait_ns: host,
         },
-        longest_wait_ns: host,
-        unfinished: 1,
-        ..Measured::nothing(tally, Tally::new(SHAPE))
+        tally,
+        drained: Tally::new(SHAPE),
+        ..Measured::default()
     }
 }
 
@@ -121,7 +128,8 @@ proptest! {
         prop_assert_eq!(&sum.queue.closed, &[hosts, 2 * hosts]);
         prop_assert_eq!(sum.queue.oldest_wait_ns, hosts - 1);
         prop_assert_eq!(sum.queries_by_seat.len() as u64, 2 * hosts);
-        prop_assert_eq!((sum.unfinished, sum.measured_ns), (hosts as u32, 1_000));
+        prop_assert_eq!((sum.end.unfinished, sum.end.measured_s), (hosts as u32, 1.5));
+        prop_assert_eq!(sum.end.longest_wait_s, (hosts - 1) as f64);
     }
 
     /// Hosts may report in any order: an interval is the sum of those of all hosts that report it.
@@ -177,13 +185,14 @@ fn what_is_of_another_run_is_refused() {
 #[test]
 fn a_run_that_somebody_stopped_was_stopped() {
     let ended = |one, other| {
-        let with = |ended| Measured {
-            ended,
-            ..measured(Tally::new(SHAPE), 0)
+        let with = |ended| {
+            let mut one = measured(Tally::new(SHAPE), 0);
+            one.end.ended = ended;
+            one
         };
         let mut sum = with(one);
         sum.merge(with(other));
-        sum.ended
+        sum.end.ended
     };
     assert_eq!(ended(Ended::Events, Ended::Events), Ended::Events);
     assert_eq!(ended(Ended::Events, Ended::Time), Ended::Time);

@@ -12,8 +12,8 @@ mod worker;
 
 use crate::listen;
 use contend_client::failure;
-use contend_figures::Latency;
 use contend_figures::outcome::Failure;
+use contend_figures::{Latency, Sum};
 use contend_reactor::clock::process_cpu_ns;
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;

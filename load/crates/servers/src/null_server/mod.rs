@@ -12,8 +12,8 @@ pub use contend_reactor::listeners::Listening;
 
 use crate::listen;
 use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
-use contend_figures::Latency;
 use contend_figures::outcome::Failure;
+use contend_figures::{Latency, Sum};
 use contend_reactor::inbox::Inbox;
 use contend_reactor::limits;
 use std::io;

@@ -1,7 +1,7 @@
 //! The books of a run: its counts and records since the last report of each kind.
 
 use contend_console::output::ratio;
-use contend_figures::{Counter, Latency, Reading};
+use contend_figures::{Counter, Latency, Reading, Sum};
 
 /// Figures of one stretch of time.
 #[derive(Clone, Debug)]

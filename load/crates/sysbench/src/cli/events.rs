@@ -92,7 +92,7 @@ pub fn serve(
                 reporter.books().begin(counts);
             }
         }
-        Progress::Phase { .. } | Progress::Slice(_) => {}
+        Progress::Phase { .. } | Progress::Slice { .. } => {}
         Progress::Interval {
             start_s,
             duration_s,
@@ -123,7 +123,7 @@ pub fn serve(
             _ => message.into_owned(),
         })
     })?;
-    let left = run.figures.left().max(measured.unanswered);
+    let left = run.figures.left().max(measured.end.unanswered);
     if left > 0 {
         remark(&format!(
             "WARNING: {left} of {} thread(s) had not finished after the time and the drain time \

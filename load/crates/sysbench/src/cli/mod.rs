@@ -21,7 +21,7 @@ mod watch;
 
 use crate::host::{BlockingIo, Servers};
 use crate::lua::chunks::Chunks;
-use crate::lua::figures::Figures;
+use crate::lua::figures::ScriptFigures;
 use crate::lua::loaded::Loaded;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
@@ -179,7 +179,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         database,
         log: Arc::clone(log),
         chunks: Chunks::default(),
-        figures: Figures::new(settings.threads as usize),
+        figures: ScriptFigures::new(settings.threads as usize),
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),

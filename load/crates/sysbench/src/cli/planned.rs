@@ -10,7 +10,7 @@ use crate::cli::table;
 use crate::host::{Hosted, Servers};
 use crate::lua::chunks;
 use crate::lua::chunks::Chunks;
-use crate::lua::figures::Figures;
+use crate::lua::figures::ScriptFigures;
 use crate::lua::loaded::{Loaded, Search};
 use crate::lua::log::{Level, Log};
 use crate::lua::native_stack::{LastWords, STACK_OVERFLOW};
@@ -102,7 +102,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         // Fatal messages become the failure of the run. Messages below a warning are not wanted.
         log: Arc::new(Log::new(Level::Warning as u8)),
         chunks: Chunks::default(),
-        figures: Figures::new(plan.load.connections as usize),
+        figures: ScriptFigures::new(plan.load.connections as usize),
         errors: Mutex::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),

@@ -50,7 +50,7 @@ pub fn measure(
         (Ok(measured), None) => measured,
     };
     // Connections that a script lost it opens again itself.
-    measured.tally.reconnects += reconnects(&measured.counts).saturating_sub(before);
+    measured.tally.links.reconnects += reconnects(&measured.counts).saturating_sub(before);
     for (main, run) in scripts {
         // The figures are final: a failure at the end is reported, and changes nothing.
         let _ = thread::call_if_there(main, run, "done");

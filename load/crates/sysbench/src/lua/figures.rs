@@ -115,13 +115,13 @@ impl ThreadFigures {
 
 /// The counters of all threads of a run.
 #[derive(Debug)]
-pub struct Figures {
+pub struct ScriptFigures {
     pub threads: Box<[ThreadFigures]>,
     /// Counters of states that are not workers: they appear in no report.
     aside: ThreadFigures,
 }
 
-impl Figures {
+impl ScriptFigures {
     pub fn new(threads: usize) -> Self {
         let since = Instant::now();
         Self {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_thread_counts_its_events_and_their_times() {
-        let all = Figures::new(2);
+        let all = ScriptFigures::new(2);
         let figures = all.of(1);
         assert_eq!((figures.read().time_ns_min, all.last_end()), (None, None));
         let due = figures.since + Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use super::database::Database;
-use super::figures::Figures;
+use super::figures::ScriptFigures;
 use super::loaded::Loaded;
 use super::log::Log;
 use super::options::ScriptOptions;
@@ -94,7 +94,7 @@ pub struct Run {
     pub database: Database,
     pub log: Arc<Log>,
     pub chunks: Chunks,
-    pub figures: Figures,
+    pub figures: ScriptFigures,
     pub errors: Mutex<ErrorTally>,
     /// Hands out the events to the threads, if their number is limited or they follow a schedule.
     pub dispenser: Arc<Dispenser>,

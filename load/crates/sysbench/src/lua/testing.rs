@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
-use super::figures::{Figures, ThreadFigures};
+use super::figures::{ScriptFigures, ThreadFigures};
 use super::loaded::Loaded;
 use super::log::{Level, Log};
 use super::options::ScriptOptions;
@@ -49,7 +49,7 @@ pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
         },
         log: Arc::new(Log::new(Level::Fatal as u8)),
         chunks: Chunks::default(),
-        figures: Figures::new(threads),
+        figures: ScriptFigures::new(threads),
         errors: Mutex::default(),
         stop: Stop::default(),
         dispenser: Arc::new(Dispenser::new(None, None)),
