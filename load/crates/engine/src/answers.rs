@@ -94,9 +94,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
         };
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            self.books.count_event_of_node(seat, node);
+            self.stats.count_event_of_node(seat, node);
             let timeline = &self.edges.timeline;
-            self.books
+            self.stats
                 .end_event(seat, ending, self.reactor.now_ns(), timeline);
         }
         self.end_event(seat_index);
@@ -141,7 +141,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let (engine, now_ns) = (&self.reactor.engine, self.reactor.now_ns());
         let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
         let node = connection.at.node;
-        self.books.add_query(seat, class, node, &query, time_ns);
+        self.stats.add_query(seat, class, node, &query, time_ns);
         let asked_ns = connection.asked_ns;
         if self.edges.timeline.may_cut(asked_ns, now_ns) {
             self.count_cut(asked_ns);
@@ -153,7 +153,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     fn count_cut(&mut self, asked_ns: u64) {
         if self.edges.phase >= WorkerPhase::Measure {
             let cut = self.edges.timeline.cut(asked_ns, self.reactor.now_ns());
-            self.books.add_cut(cut);
+            self.stats.add_cut(cut);
         }
     }
 
@@ -185,7 +185,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.is_inside(seat) {
             let (code, sqlstate) = (error.code, error.sqlstate());
             let node = connection.at.node;
-            self.books
+            self.stats
                 .add_error(seat, node, code, sqlstate, &error.message);
         }
         let next = match seat.is_busy() {
@@ -231,7 +231,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             let now_ns = self.reactor.now_ns();
             let took_ns = now_ns.saturating_sub(connection.attempt_ns);
             let outage_ns = lost_ns.map(|lost_ns| now_ns.saturating_sub(lost_ns));
-            self.books
+            self.stats
                 .add_connect(connection.at.node, took_ns, outage_ns);
         }
         self.go_on(seat_index, Reason::Connected(token));
@@ -375,7 +375,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             && self.is_inside(seat)
         {
             let node = connection.at.node;
-            self.books.add_error(seat, node, code, sqlstate, message);
+            self.stats.add_error(seat, node, code, sqlstate, message);
         }
     }
 

@@ -14,7 +14,6 @@
 
 mod answers;
 pub mod arrival;
-mod books;
 pub mod choice;
 mod connect;
 mod control;
@@ -39,6 +38,7 @@ mod steps;
 mod tallies;
 mod turns;
 pub mod worker;
+mod worker_stats;
 pub mod workload;
 
 use crate::choice::choose;

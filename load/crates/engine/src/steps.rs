@@ -117,25 +117,25 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             Step::EventEnd(ending) => {
                 let seat = self.seats.get_mut(seat_index)?;
                 let timeline = &self.edges.timeline;
-                self.books
+                self.stats
                     .end_event(seat, ending, self.reactor.now_ns(), timeline);
                 self.next_event(seat_index)
             }
             Step::EventTimed(times) => {
                 let (now_ns, timeline) = (self.reactor.now_ns(), &self.edges.timeline);
                 let seat = self.seats.get_mut(seat_index)?;
-                self.books.end_timed_event(seat, times, now_ns, timeline);
+                self.stats.end_timed_event(seat, times, now_ns, timeline);
                 self.next_event(seat_index)
             }
             Step::EventMore(times) => {
                 let (now_ns, timeline) = (self.reactor.now_ns(), &self.edges.timeline);
                 let seat = self.seats.get(seat_index)?;
-                self.books.add_event(seat, times, now_ns, timeline);
+                self.stats.add_event(seat, times, now_ns, timeline);
                 Some(Reason::Woken)
             }
             Step::Retry(pause) => self.retry(seat_index, pause),
             Step::EventDropped => {
-                self.books.drop_event(self.seats.get_mut(seat_index)?);
+                self.stats.drop_event(self.seats.get_mut(seat_index)?);
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
@@ -277,7 +277,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return None;
         }
         seat.slot.tried_again_ns = self.reactor.now_ns().max(1);
-        self.books.retry_event(seat);
+        self.stats.retry_event(seat);
         Some(Reason::Event(cycle))
     }
 
@@ -439,7 +439,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         seat.slot.begun_ns = self.reactor.now_ns();
         (seat.slot.is_begun, seat.slot.tries) = (false, 0);
         seat.slot.counts = due.at_ns >= self.edges.timeline.open_ns;
-        self.books.begin_event(seat);
+        self.stats.begin_event(seat);
         Some(Reason::Event(due.number))
     }
 
@@ -509,7 +509,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let born_in_setup = self.edges.phase == WorkerPhase::Setup;
         let is_last = seat.is_last_slot();
         seat.slot.waits_for = WaitsFor::Stopped;
-        self.books.drop_event(seat);
+        self.stats.drop_event(seat);
         if is_last {
             self.hang_up_all(seat_index);
         }

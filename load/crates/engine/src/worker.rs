@@ -4,7 +4,6 @@
 //! arithmetic: no lock, no allocation, no shared memory, no formatting. Rare work (edges of
 //! intervals, commands, lost connections) is kept out of its way.
 
-use super::books::Books;
 use super::edges::{Edges, Timeline, WorkerPhase};
 use super::idle::Idle;
 use super::job::{At, Setup};
@@ -13,6 +12,7 @@ use super::messages::{Command, Counts, Mailbox, Report};
 use super::seat::{Seat, Slot, WaitsFor};
 use super::slow::SlowEvent;
 use super::turns::Turns;
+use super::worker_stats::WorkerStats;
 use crate::workload;
 use contend_client::dialect::Dialect;
 use contend_figures::outcome::Failure;
@@ -40,7 +40,7 @@ pub struct Worker<E, D> {
     /// The turns of the arm that is loaded, and those of all other arms.
     pub(super) turns: Turns,
     turns_of_others: Vec<Turns>,
-    pub(super) books: Books,
+    pub(super) stats: WorkerStats,
     pub(super) edges: Edges,
     /// The error to pass on to a session that judges errors itself.
     pub(super) trouble: Option<ServerError>,
@@ -111,7 +111,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let turns = |(arm, job)| Turns::new(&setup, arm, job, &seats);
         Ok(Self {
             number,
-            books: Books::new(number, Arc::clone(&mailbox.tallies), &setup),
+            stats: WorkerStats::new(number, Arc::clone(&mailbox.tallies), &setup),
             turns: turns((0, &setup.arms.first)),
             turns_of_others: (1..).zip(&setup.arms.more).map(turns).collect(),
             drained: 0,
@@ -164,7 +164,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         // A script that opens no connection has no server either.
         let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
         let facts = self.links.facts(tokens.unwrap_or_default());
-        let connects = self.books.take_connects();
+        let connects = self.stats.take_connects();
         self.report(Report::Ready { facts, connects });
     }
 
@@ -222,24 +222,24 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     fn open_window(&mut self) {
         // Records from before the window do not belong to it.
-        let before = self.books.hand_over();
+        let before = self.stats.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
         self.report(Report::Opened {
             worker: self.number,
             before,
             counts: self.counts(),
-            begun: self.books.begun,
+            begun: self.stats.begun,
         });
     }
 
     fn end_interval(&mut self) {
-        let tally = self.books.hand_over();
+        let tally = self.stats.hand_over();
         self.report(Report::Interval {
             worker: self.number,
             tally,
             counts: self.counts(),
-            begun: self.books.begun,
+            begun: self.stats.begun,
             next_due_ns: self.turns.next_due_ns(),
         });
         if self.edges.phase == WorkerPhase::Closed {
@@ -279,7 +279,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         if self.drained == self.seats.len() {
             self.drained += 1;
-            let tally = self.books.hand_over_rest();
+            let tally = self.stats.hand_over_rest();
             let slow = self.take_slow();
             self.report(Report::Drained {
                 worker: self.number,
@@ -292,7 +292,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// The slow events that were noted, with the numbers of their connections.
     fn take_slow(&mut self) -> Vec<SlowEvent> {
         let (seats, links, arm) = (&self.seats, &self.links, self.turns.arm);
-        self.books.slow.take(|index| {
+        self.stats.slow.take(|index| {
             let seat = seats.iter().find(|s| s.index == index && s.arm == arm)?;
             let token = seat.tokens.first()?;
             links.at(*token)?.link.connection_number()
@@ -322,7 +322,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.reactor.tick();
             match command {
                 Command::Begin(timeline, arm) => self.arm(timeline, arm),
-                Command::NoteSlow(over_ns) => self.books.slow.note_over(over_ns),
+                Command::NoteSlow(over_ns) => self.stats.slow.note_over(over_ns),
                 Command::CloseBy(at_ns) => {
                     self.edges.close_by(at_ns);
                     self.cross_edges();
@@ -341,7 +341,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if let Some(other) = other {
             std::mem::swap(&mut self.turns, other);
         }
-        self.books.turn_to(self.setup.arms.at(arm));
+        self.stats.turn_to(self.setup.arms.at(arm));
         for seat in &mut self.seats {
             seat.rests = seat.is_idle || seat.arm != arm;
         }
@@ -419,7 +419,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.hang_up(token);
         }
         self.edges.phase = WorkerPhase::Over;
-        let tally = self.books.hand_over_rest();
+        let tally = self.stats.hand_over_rest();
         self.report(Report::Ended {
             worker: self.number,
             tally,

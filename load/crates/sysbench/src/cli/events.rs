@@ -89,7 +89,7 @@ pub fn serve(
             opened = Some(at);
             // Without one threads may have begun already, and everything they did counts.
             if !settings.warmup.is_zero() {
-                reporter.books().begin(counts);
+                reporter.sums().begin(counts);
             }
         }
         Progress::Phase { .. } | Progress::Slice { .. } => {}
@@ -103,7 +103,7 @@ pub fn serve(
         } => {
             let end_s = start_s + duration_s;
             reporter
-                .books()
+                .sums()
                 .take(end_s, counts, &times_of(tally), backlog);
             if let Some(watch) = &mut watch {
                 watch.interval_ended(end_s);
@@ -135,7 +135,7 @@ pub fn serve(
     let end_s = total_s(run, opened.unwrap_or(now), closed.unwrap_or(now));
     let waiting = measured.queue.closed.last().copied().unwrap_or(0);
     let times = times_of(&measured.drained);
-    (reporter.books()).take(end_s, &measured.counts, &times, waiting);
+    (reporter.sums()).take(end_s, &measured.counts, &times, waiting);
     if run.stop.has_failed() {
         // As under sysbench there is no report then, but the script's end is called.
         let _ = thread::call_if_there(&main, run, "done");
@@ -168,7 +168,7 @@ fn times_of(tally: &Tally) -> Cow<'_, Latency> {
 
 fn conclude(main: &State, run: &Arc<Run>, settings: &Settings, reporter: &Reporter, hangs: bool) {
     run.log.say(Level::Info, "Done.\n");
-    let mut figures = reporter.books().checkpoint();
+    let mut figures = reporter.sums().checkpoint();
     // All have ended.
     figures.sum.running = 0;
     if settings.histogram && run.log.shows(Level::Notice) {
@@ -328,9 +328,9 @@ fn after_forced_shutdown(
         ));
         let now_s = begun.elapsed().as_secs_f64();
         let figures = {
-            let mut books = reporter.books();
-            books.take(now_s, &counts, &Latency::new(), 0);
-            books.checkpoint()
+            let mut sums = reporter.sums();
+            sums.take(now_s, &counts, &Latency::new(), 0);
+            sums.checkpoint()
         };
         // The script's own report belongs to a state that a different thread is in.
         reporter.print_whole(&figures);

@@ -1,7 +1,7 @@
 //! Hooks that report while a run goes on, each on a thread of its own. One that waits or computes
 //! holds up neither the run nor its end.
 
-use super::books::ReportFigures;
+use super::report_sums::ReportFigures;
 use crate::host::Servers;
 use crate::lua::native_stack::STACK_BYTES;
 use crate::lua::run::Run;

@@ -5,7 +5,6 @@
 //! error; 0 done, 1 failed, 2 ended by force.
 
 mod arguments;
-mod books;
 mod command;
 mod events;
 mod help;
@@ -13,6 +12,7 @@ mod hints;
 mod hook_thread;
 pub mod planned;
 mod report;
+mod report_sums;
 mod script;
 mod servers;
 mod settings;

@@ -1,6 +1,6 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
-use super::books::ReportFigures;
+use super::report_sums::ReportFigures;
 use crate::lua::histogram::Histogram;
 use crate::lua::run::Compat;
 use contend_console::output::ratio;

@@ -1,8 +1,8 @@
 //! Reports while a run goes on: each interval, and at checkpoints.
 
-use super::books::{ReportBooks, ReportFigures};
 use super::hook_thread::HookThread;
 use super::report::Form;
+use super::report_sums::{ReportFigures, ReportSums};
 use super::settings::Settings;
 use crate::cli::report;
 use crate::host::Servers;
@@ -28,7 +28,7 @@ type HookNumbers = Vec<(&'static str, f64)>;
 pub struct Reporter {
     run: Arc<Run>,
     form: Form,
-    books: Mutex<ReportBooks>,
+    sums: Mutex<ReportSums>,
     /// A whole report could not be made.
     failed: AtomicBool,
 }
@@ -36,7 +36,7 @@ pub struct Reporter {
 impl Reporter {
     pub fn new(run: Arc<Run>, form: Form) -> Self {
         Self {
-            books: Mutex::new(ReportBooks::new(run.figures.threads.len())),
+            sums: Mutex::new(ReportSums::new(run.figures.threads.len())),
             run,
             form,
             failed: AtomicBool::new(false),
@@ -47,8 +47,8 @@ impl Reporter {
         self.failed.load(Relaxed)
     }
 
-    pub fn books(&self) -> MutexGuard<'_, ReportBooks> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn sums(&self) -> MutexGuard<'_, ReportSums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The form of reports: whether there is SQL is known once the script asked for a driver.
@@ -61,7 +61,7 @@ impl Reporter {
 
     /// To the hook, or if it cannot be called in sysbench's form.
     fn print_interval(&self, hook: Option<&HookThread>, precise: bool) {
-        let figures = self.books().interval();
+        let figures = self.sums().interval();
         if hook.is_some_and(|hook| hook.send(figures.clone())) {
             return;
         }
@@ -74,7 +74,7 @@ impl Reporter {
     }
 
     fn print_checkpoint(&self, hook: Option<&HookThread>) {
-        let figures = self.books().checkpoint();
+        let figures = self.sums().checkpoint();
         self.run.log.stamp(figures.total_s, 0, "Checkpoint report:");
         if !hook.is_some_and(|hook| hook.send(figures.clone())) {
             self.print_whole(&figures);

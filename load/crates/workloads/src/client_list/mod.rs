@@ -39,11 +39,11 @@ pub struct Clients {
     pub by_statement: bool,
     pub ignores: IgnoredErrors,
     /// Called for each connection and each statement.
-    pub watch: Option<ToldOf>,
+    pub watch: Option<OnStep>,
 }
 
 /// Called for a step of a client: a connection (none), or a statement.
-pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
+pub type OnStep = Arc<dyn Fn(Option<&str>) + Send + Sync>;
 
 /// The clients as a workload.
 pub struct ClientList {

@@ -1,4 +1,4 @@
-//! The books of a run: its counts and records since the last report of each kind.
+//! Counts and records since the last report of each kind.
 
 use contend_console::output::ratio;
 use contend_figures::{Counter, Latency, Reading, Sum};
@@ -79,10 +79,10 @@ struct Page {
     since_s: f64,
 }
 
-/// The books. Each figure of the run goes on every page, so the kinds of report never disturb each
-/// other.
+/// Sums since the last report of each kind. Each figure of the run is added to all of them, so the
+/// kinds of report never disturb each other.
 #[derive(Debug)]
-pub struct ReportBooks {
+pub struct ReportSums {
     /// The counts of each thread in the run's last report, and the time of that report, in seconds
     /// since the load began or the warm-up ended.
     counted: Vec<Reading>,
@@ -92,7 +92,7 @@ pub struct ReportBooks {
     checkpoint: Page,
 }
 
-impl ReportBooks {
+impl ReportSums {
     pub fn new(threads: usize) -> Self {
         let page = Page {
             threads: vec![Reading::default(); threads],
@@ -186,16 +186,16 @@ mod tests {
 
     #[test]
     fn each_report_has_what_came_since_the_last_of_its_kind() {
-        let mut books = ReportBooks::new(2);
-        books.begin(&counts(5, 50));
+        let mut sums = ReportSums::new(2);
+        sums.begin(&counts(5, 50));
         let mut latency = Latency::new();
         latency.record_ns(1000);
-        books.take(1.0, &counts(7, 60), &latency, 0);
-        let first = books.interval();
+        sums.take(1.0, &counts(7, 60), &latency, 0);
+        let first = sums.interval();
         assert_eq!((first.sum.of(Counter::Read), first.sum.time_ns), (2, 10));
         assert_eq!((first.interval_s, first.latency.count()), (1.0, 1));
-        books.take(2.5, &counts(10, 90), &latency, 3);
-        let second = books.interval();
+        sums.take(2.5, &counts(10, 90), &latency, 3);
+        let second = sums.interval();
         assert_eq!((second.sum.of(Counter::Read), second.interval_s), (3, 1.5));
         assert_eq!((second.total_s, second.queue_length), (2.5, 3));
         let mut both = first.clone();
@@ -203,12 +203,12 @@ mod tests {
         assert_eq!((both.sum.of(Counter::Read), both.sum.time_ns), (5, 40));
         assert_eq!((both.threads[1].queries(), both.interval_s), (5, 2.5));
         assert_eq!((both.latency.count(), both.total_s), (2, 2.5));
-        let checkpoint = books.checkpoint();
+        let checkpoint = sums.checkpoint();
         assert_eq!(checkpoint.sum.of(Counter::Read), 5);
         assert_eq!(
             (checkpoint.latency.count(), checkpoint.interval_s),
             (2, 2.5)
         );
-        assert_eq!(books.checkpoint().sum, Reading::default());
+        assert_eq!(sums.checkpoint().sum, Reading::default());
     }
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// has to allocate one.
 const ON_THEIR_WAY: usize = 2;
 
-/// The books of one worker.
-pub(super) struct Books {
+/// What one worker has recorded since it last handed over.
+pub(super) struct WorkerStats {
     /// Without fields if the worker shares a tally with others.
     tally: Box<Tally>,
     shares: bool,
@@ -30,8 +30,8 @@ pub(super) struct Books {
     pub(super) slow: SlowEvents,
 }
 
-impl Books {
-    /// The books of a run; the first arm is loaded.
+impl WorkerStats {
+    /// The records of a run; the first arm is loaded.
     pub(super) fn new(worker: u32, tallies: Arc<Tallies>, setup: &Setup) -> Self {
         let (shares, mut known) = (setup.blocks, Vec::new());
         for shape in setup.arms.iter().map(ArmJob::shape) {
