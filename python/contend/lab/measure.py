@@ -225,7 +225,7 @@ def _record(
         done=done,
         intervals=intervals,
         probes=seen,
-        warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
+        warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected, intervals)],
     )
 
 

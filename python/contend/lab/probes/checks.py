@@ -14,11 +14,12 @@ answered more):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.experiment import is_file
-from contend.metrics.outcome import Done
+from contend.metrics.outcome import Done, Interval
 from contend.metrics.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 from contend.metrics.read import THREAD_SHARE_MAX
 
@@ -260,9 +261,43 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def warnings_of(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
+RATE_MOVES_MAX = 3.0
+"""Ratio of the fastest part of a run to its slowest: with more, the run has no one speed."""
+
+PARTS = 5
+"""Number of parts of a run, of equally many intervals, whose rates are compared."""
+
+QUERIES_OF_A_PART_MIN = 50
+"""With fewer, chance alone may move the rate."""
+
+
+def rate_moved(done: Done, intervals: Sequence[Interval]) -> Marks:
+    """For a closed loop: a cache that fills, a table that grows, a neighbour, a checkpoint."""
+    if "closed" not in done.get("arrival", "") or len(intervals) < PARTS:
+        return
+    ends = [len(intervals) * part // PARTS for part in range(PARTS + 1)]
+    parts = [intervals[begin:end] for begin, end in itertools.pairwise(ends)]
+    if min(sum(one["queries"] for one in part) for part in parts) < QUERIES_OF_A_PART_MIN:
+        return
+    rates = [
+        sum(one["queries"] for one in part) / sum(one["duration_s"] for one in part)
+        for part in parts
+    ]
+    if max(rates) > RATE_MOVES_MAX * min(rates):
+        shown = ", ".join(f"{rate:,.0f}" for rate in rates)
+        yield _mark(
+            "rate-moved",
+            f"the rate moved by a factor of {max(rates) / min(rates):.1f} within the run "
+            f"({shown} queries per second, by fifths): its average says little",
+        )
+
+
+def warnings_of(
+    done: Done, probes: Probes, expected: Expected, intervals: Sequence[Interval] = ()
+) -> list[RunWarning]:
     """The warnings of all checks about a run."""
-    return [warning for check in CHECKS for warning in check(done, probes, expected)]
+    marks = [warning for check in CHECKS for warning in check(done, probes, expected)]
+    return [*marks, *rate_moved(done, intervals)]
 
 
 def _mark(code: str, message: str) -> RunWarning:

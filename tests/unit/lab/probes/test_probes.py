@@ -272,6 +272,26 @@ class TestChecks:
         marks = warnings_of(DONE, {"dataset": dataset, "status": status}, Expected())
         assert [mark["code"] for mark in marks] == ["data-drifts"] * is_marked
 
+    @pytest.mark.parametrize(
+        ("counts", "arrival", "is_marked"),
+        [
+            ([900] * 4 + [200] * 6, "closed-loop", True),
+            ([900] * 4 + [310] * 6, "closed-loop", False),
+            ([900] * 4 + [200] * 6, "open-loop", False),
+            # A single slow interval is not a part, and few queries move by chance.
+            ([900] * 9 + [1], "closed-loop", False),
+            ([90] * 4 + [20] * 6, "closed-loop", False),
+            ([900, 200], "closed-loop", False),
+        ],
+    )
+    def test_a_rate_that_moves_by_three_times_has_one(
+        self, counts: list[int], arrival: str, *, is_marked: bool
+    ) -> None:
+        done: Any = {**DONE, "arrival": arrival}
+        intervals: Any = [{"queries": count, "duration_s": 1.0} for count in counts]
+        marks = warnings_of(done, {}, Expected(), intervals)
+        assert [mark["code"] for mark in marks] == ["rate-moved"] * is_marked
+
     def test_failed_queries_are_told_with_the_commonest(self) -> None:
         other = {**ERROR, "code": 1205, "count": 40, "message": "Lock wait"}
         (mark,) = warnings_of({**DONE, "errors": [ERROR, other]}, {}, Expected())
