@@ -114,6 +114,7 @@ def add_try(parser: Parser) -> None:
     )
     add("--until", metavar="WIDTH", help="measure until the interval is within ±WIDTH, such as 2%%")
     add("--print", action="store_true", help="print the experiment file and measure nothing")
+    add("--plan", action="store_true", help="measure nothing (like `contend run --plan`)")
     add("--out", metavar="DIR", type=Path, help="run folder to create (like `contend run --out`)")
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not prompt (like `contend run --yes`)")

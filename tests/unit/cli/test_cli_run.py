@@ -231,6 +231,7 @@ def test_a_resumed_run_continues_with_why_and_profile(
         ("--why --json", "--why cannot be combined with --json"),
         ("--profile --json", "--profile cannot be combined with --json"),
         ("--for 90s", "--for cannot be combined with --resume"),
+        ("--plan", "--plan cannot be combined with --resume"),
     ],
 )
 def test_options_that_exclude_each_other(
