@@ -1,4 +1,4 @@
-"""The output of `contend compare` and of a gate, and the files of a gate."""
+"""The output of `contend compare`, of a gate, and of `contend run --plan`; the files of a gate."""
 
 from __future__ import annotations
 
@@ -83,3 +83,16 @@ def test_compare_published(transcript: Say) -> None:
         ["old", "published:pitbull", "--fail-if-slower", "3%"],
     ):
         transcript("compare", *arguments)
+
+
+def test_plan(transcript: Say) -> None:
+    experiment = study("quick")
+    small = "segmented-key-cache", "--quick", "--plan"
+    transcript("run", *small, "--set", "compare.by=runs")
+    write_slices(Path("contend-runs", f"{experiment.name}-20260102T000000Z"), experiment)
+    points = "workload.points=[10, 100]"
+    transcript("run", *small, "--set", points)
+    transcript("run", *small, "--set", points, "--set", "compare.until=1%")
+    Path("one.toml").write_text('[load]\nmeasure = "2s"\nwarmup = "1s"\n')
+    transcript("run", "./one.toml", "--plan")
+    transcript("run", *small, "--set", "compare.baseline=1")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.outline import outline_text
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import remaining_changes, revert_earlier
@@ -20,7 +21,6 @@ from contend.errors import ContendError, RequestError
 from contend.experiment import Experiment, cell_specs, load_experiment
 from contend.experiment.settings.server import KIND, is_dsn
 from contend.experiment.settings.topology import MEMBERS, has_role, named_members, overrides_of
-from contend.experiment.settings.values import level_word
 from contend.files import default_cache
 from contend.host.doctor import short_form
 from contend.host.doctor.document import ignored_of
@@ -34,7 +34,7 @@ from contend.lab.equipment import (
 )
 from contend.lab.events import Notice
 from contend.lab.looks import LookAtCause
-from contend.lab.outline import Outline, outline
+from contend.lab.outline import outline
 from contend.lab.session import Equipment
 from contend.load import find_program
 from contend.servers import ServerBinary, debian
@@ -47,7 +47,6 @@ from contend.servers.undo import Journal, default_folder
 from contend.servers.undo.variables import always
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
-from contend.units import format_duration
 
 if TYPE_CHECKING:
     from contend.report import Report
@@ -207,7 +206,7 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         named = (*servers_named(experiment), *([args.server] if args.server else []))
         own = not experiment.base[MEMBERS.path] and not any(map(is_dsn, named))
         plan = outline(experiment, own=own, disk=default_cache().parent, runs=RUNS_ROOT)
-        for line in _outline_text(experiment, plan):
+        for line in outline_text(experiment, plan):
             say(line)
         return 0
 
@@ -219,58 +218,6 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         return path
 
     return _measured(experiment, args, begin)
-
-
-def _outline_text(experiment: Experiment, plan: Outline) -> list[str]:
-    compare, design = experiment.compare, plan.design
-    varied = [
-        f"{one.path} = {', '.join(map(level_word, one.levels))}" for one in experiment.factors
-    ]
-    lines = [f"{len(plan.cells)} cells" if varied else "1 cell"]
-    lines += [f"  {one}" for one in varied]
-    if experiment.compared is None:
-        lines.append("nothing is compared (there is no compare.baseline)")
-    else:
-        baseline = next(iter(compare.baseline.items()))
-        lines.append(f"compared with {baseline[0]} = {level_word(baseline[1])}")
-        lines.append(f"by {', '.join(compare.metric)}")
-    servers = f"{design.servers} servers" if design.servers > 1 else "one server"
-    if design.in_slices:
-        lines.append(f"in slices, on {servers}")
-    elif experiment.compared is not None:
-        why = f": {design.why}" if design.why else ""
-        lines.append(f"by runs, one level after the other{why}")
-    lines.append(_time_text(experiment, plan))
-    lines.append(_width_text(experiment, plan))
-    return lines
-
-
-def _time_text(experiment: Experiment, plan: Outline) -> str:
-    compare = experiment.compare
-    if compare.at_most_s is not None:
-        return f"time: at most {format_duration(compare.at_most_s)} of measuring"
-    if plan.repeat_s is None:
-        return f"time: {format_duration(plan.load_s)} of load, without preparations"
-    all_s = compare.repeats * plan.repeat_s
-    return f"time: at least {format_duration(all_s)} for {compare.repeats} repeats"
-
-
-def _width_text(experiment: Experiment, plan: Outline) -> str:
-    compare, width = experiment.compare, plan.width
-    if experiment.compared is None:
-        return "width: each cell has its own interval"
-    if width is None:
-        return "width: unknown, because no finished run of this experiment is here"
-    if compare.width is not None:
-        needed = max(compare.repeats, width.repeats_for(compare.width))
-        return f"width: ±{compare.width:.1%} after about {needed} repeats, judging by {width.run}"
-    repeats = compare.repeats
-    if compare.at_most_s is not None:
-        repeats = width.repeats_in(compare.at_most_s)
-    return (
-        f"width: about ±{width.after(repeats):.1%} after {repeats} repeats, judging by "
-        f"{width.run} (±{width.half:.1%} after {width.repeats})"
-    )
 
 
 def _measured(

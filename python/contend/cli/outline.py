@@ -1,0 +1,60 @@
+"""`contend run --plan`: what a run would measure, in lines."""
+
+from __future__ import annotations
+
+from contend.experiment import Experiment
+from contend.experiment.settings.values import level_word
+from contend.lab.outline import Outline
+from contend.units import format_duration
+
+
+def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
+    compare, design = experiment.compare, plan.design
+    varied = [
+        f"{one.path} = {', '.join(map(level_word, one.levels))}" for one in experiment.factors
+    ]
+    lines = [f"{len(plan.cells)} cells" if varied else "1 cell"]
+    lines += [f"  {one}" for one in varied]
+    if experiment.compared is None:
+        lines.append("nothing is compared (there is no compare.baseline)")
+    else:
+        baseline = next(iter(compare.baseline.items()))
+        lines.append(f"compared with {baseline[0]} = {level_word(baseline[1])}")
+        lines.append(f"by {', '.join(compare.metric)}")
+    servers = f"{design.servers} servers" if design.servers > 1 else "one server"
+    if design.in_slices:
+        lines.append(f"in slices, on {servers}")
+    elif experiment.compared is not None:
+        why = f": {design.why}" if design.why else ""
+        lines.append(f"by runs, one level after the other{why}")
+    lines.append(_time_text(experiment, plan))
+    lines.append(_width_text(experiment, plan))
+    return lines
+
+
+def _time_text(experiment: Experiment, plan: Outline) -> str:
+    compare = experiment.compare
+    if compare.at_most_s is not None:
+        return f"time: at most {format_duration(compare.at_most_s)} of measuring"
+    if plan.repeat_s is None:
+        return f"time: {format_duration(plan.load_s)} of load, without preparations"
+    all_s = compare.repeats * plan.repeat_s
+    return f"time: at least {format_duration(all_s)} for {compare.repeats} repeats"
+
+
+def _width_text(experiment: Experiment, plan: Outline) -> str:
+    compare, width = experiment.compare, plan.width
+    if experiment.compared is None:
+        return "width: each cell has its own interval"
+    if width is None:
+        return "width: unknown, because no finished run of this experiment is here"
+    if compare.width is not None:
+        needed = max(compare.repeats, width.repeats_for(compare.width))
+        return f"width: ±{compare.width:.1%} after about {needed} repeats, judging by {width.run}"
+    repeats = compare.repeats
+    if compare.at_most_s is not None:
+        repeats = width.repeats_in(compare.at_most_s)
+    return (
+        f"width: about ±{width.after(repeats):.1%} after {repeats} repeats, judging by "
+        f"{width.run} (±{width.half:.1%} after {width.repeats})"
+    )
