@@ -125,10 +125,11 @@ def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
     repeats = {one.answer.rate.n for one in read.found.levels}
     count = f"{min(repeats)} to {max(repeats)}" if len(repeats) > 1 else f"{min(repeats)}"
     fresh = "with freshly started servers " if _own(read) else ""
+    confidence = read.experiment.compare.confidence * 100
     found = [
-        f"n = {count} repeats {fresh}after the search, {read.experiment.compare.confidence * 100:g} % "
-        f"intervals. Open loop; a run measures {base['load.measure']:g} s after "
-        f"{base['load.warmup']:g} s of warm-up, through {_connections(read)} connections.",
+        f"n = {count} repeats {fresh}after the search, {confidence:g} % intervals. Open loop; a "
+        f"run measures {base['load.measure']:g} s after {base['load.warmup']:g} s of warm-up, through "
+        f"{_connections(read)} connections.",
         f"A rate holds {goal.text} if the interval is above it and the queue does not grow.",
     ]
     if certain:
@@ -165,9 +166,9 @@ def rate_text(rate: Estimate) -> ReportText:
     if not 0 < half < math.inf or half > 10 * rate.mean:
         return ReportText.written(f"{_plain(rate.mean)} (±?)")
     places = min(0, 1 - math.floor(math.log10(half))) if half >= 10 else 1 if half < 1 else 0
-    return ReportText.written(
-        f"{round(rate.mean, places):,.{max(places, 0)}f} (±{round(half, places):,.{max(places, 0)}f})"
-    )
+    mean, half = round(rate.mean, places), round(half, places)
+    shown = max(places, 0)
+    return ReportText.written(f"{mean:,.{shown}f} (±{half:,.{shown}f})")
 
 
 def times_text(over: Estimate) -> ReportText:

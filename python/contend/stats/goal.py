@@ -50,10 +50,10 @@ NEAR = 1.5
 NEAR_MIN = 0.03
 """also those whose rate does by this one,"""
 
-NEAREST = 4
+NEAREST = 6
 """and this number of runs at least."""
 
-SLOPE, SLOPE_SD = 10.0, 8.0
+SLOPE, SLOPE_SD = 8.0, 6.0
 """Expected change of the logarithm of the use with that of the rate, and its uncertainty; 15 for
 one exponential server at 77 % of its rate."""
 
@@ -94,9 +94,14 @@ class RateRun:
     @property
     def level(self) -> float:
         """The use, within bounds."""
-        if self.grows or not self.used < USED_MAX:
-            return USED_MAX
+        if self.grows or not self.used < self.cap:
+            return self.cap
         return self.used
+
+    @property
+    def cap(self) -> float:
+        """Few events scatter much, and a cap within their scatter would bias their mean."""
+        return max(USED_MAX, 3 + 8 * self.error)
 
     @property
     def holds(self) -> bool:
@@ -294,7 +299,7 @@ def _crossing_of_fresh(runs: Sequence[RateRun], start: float) -> float:
 
 
 def _expected(run: RateRun, centre: float, slope: float) -> float:
-    return min(math.exp(min(slope * (math.log(run.rate) - centre), 9.0)), USED_MAX)
+    return min(math.exp(min(slope * (math.log(run.rate) - centre), 9.0)), run.cap)
 
 
 def _fitting(runs: Sequence[RateRun], start: float, slope: float) -> float:
