@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.experiment import Experiment, Level, from_dict
+from contend.experiment import RATE, Experiment, Level, from_dict
 from contend.findings import GoalFound, GoalLevel, ReportText, Study, goal_found
 from contend.metrics import Metric, UnknownMetric, metric_of
 from contend.sections.chart_style import Spec, colour, frame
@@ -20,6 +20,9 @@ from contend.sections.words import (
     significant,
 )
 from contend.stats import Estimate, RateRun, finite
+
+SIMILAR = 0.06
+"""Rates whose logarithms differ by less are one point of a line."""
 
 _TITLE = "The highest rate that holds the goal"
 
@@ -126,10 +129,10 @@ def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
     count = f"{min(repeats)} to {max(repeats)}" if len(repeats) > 1 else f"{min(repeats)}"
     fresh = "with freshly started servers " if _own(read) else ""
     confidence = read.experiment.compare.confidence * 100
+    length = f"{base['load.measure']:g} s after {base['load.warmup']:g} s of warm-up"
     found = [
         f"n = {count} repeats {fresh}after the search, {confidence:g} % intervals. Open loop; a "
-        f"run measures {base['load.measure']:g} s after {base['load.warmup']:g} s of warm-up, through "
-        f"{_connections(read)} connections.",
+        f"run measures {length}, through {_connections(read)} connections.",
         f"A rate holds {goal.text} if the interval is above it and the queue does not grow.",
     ]
     if certain:
@@ -283,20 +286,18 @@ def _charts(read: GoalRead) -> tuple[Chart, ...]:
         order = [each for each, _ in reversed(shown)]
         dash["scale"] = {"domain": order, "range": [[1, 0], [5, 3]][: len(order)]}
         dash["legend"] = {"symbolType": "stroke"}
-        means = [{"aggregate": [{"op": "mean", "field": "value", "as": "value"}],
-                  "groupby": ["rate", "level", "percentile"]}]  # fmt: skip
         layers: list[Spec] = [
             {
                 "mark": {"type": "rule", "strokeDash": [6, 4]},
                 "encoding": {"y": {"datum": read.found.goal.limit / scale, "type": "quantitative"}},
             },
             {
-                "transform": means,
+                "transform": [{"filter": "datum.n > 0"}],
                 "mark": {"type": "line", "strokeWidth": 2},
                 "encoding": {"x": x, "y": y, "color": hue, "strokeDash": dash},
             },
             {
-                "transform": [{"filter": f"datum.percentile == '{shown[-1][0]}'"}],
+                "transform": [{"filter": f"!datum.n && datum.percentile == '{shown[-1][0]}'"}],
                 "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.7},
                 "encoding": {"x": x, "y": y, "color": hue},
             },
@@ -306,7 +307,8 @@ def _charts(read: GoalRead) -> tuple[Chart, ...]:
                 id=f"goal-{len(charts) + 1}",
                 kind="The goal over the rate",
                 label=label,
-                caption=f"Points are single runs, lines their means; the dashed line is the goal, "
+                caption=f"Points are single runs, lines the means of those at "
+                f"similar rates; the dashed line is the goal, "
                 f"{read.found.goal.text}. Rates at which the queue grew are left out.",
                 alt=f"{title}. The rates that hold the goal are in the table.",
                 spec=frame(title, values, layers),
@@ -318,23 +320,33 @@ def _charts(read: GoalRead) -> tuple[Chart, ...]:
 def _points(
     read: GoalRead, one: GoalLevel, label: str, metric: Metric, scale: float, unit: str
 ) -> list[Spec]:
-    name, values = _level_name(read, one), []
-    by_run = {(run.repeat, run.rate): run for run in one.runs}
+    """Each run at its rate, and the means of runs at similar rates, which have `n`."""
+    grown = {(run.repeat, run.rate) for run in one.runs if run.grows}
+    near: dict[int, list[tuple[float, float]]] = {}
     for record in one.records:
-        rate = float(record.cell["load.arrival.rate"])
-        value, run = metric.value(record), by_run.get((record.repeat, rate))
-        if value and run is not None and not run.grows:
-            tooltip = f"{name}; {_plain(rate)} per second; {label}: {value / scale:.3g} {unit}"
-            values.append(
-                {
-                    "rate": rate,
-                    "value": value / scale,
-                    "level": name,
-                    "percentile": label,
-                    "tooltip": f"{tooltip}; n: 1 run",
-                }
-            )
-    return values
+        rate, value = float(record.cell[RATE]), metric.value(record)
+        if value and (record.repeat, rate) not in grown:
+            near.setdefault(round(math.log(rate) / SIMILAR), []).append((rate, value / scale))
+    groups = [[one] for of_bin in near.values() for one in of_bin]
+    rows = []
+    for n, group in [
+        *((0, each) for each in groups),
+        *((len(each), each) for each in near.values()),
+    ]:
+        rate, value = (_geometric_mean(column) for column in zip(*group, strict=True))
+        name = _level_name(read, one)
+        tooltip = f"{name}; {_plain(rate)} per second; {label}: {value:.3g} {unit}; n: {n or 1}"
+        rows.append(
+            {
+                **{"rate": rate, "value": value, "level": name, "percentile": label},
+                **{"n": n, "tooltip": tooltip},
+            }
+        )
+    return rows
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _level_name(read: GoalRead, one: GoalLevel) -> str:
