@@ -66,6 +66,9 @@ SCATTER = 1.0
 MOVE_MAX = 0.3
 """The estimate moves at most this far beyond the rates near it, as a logarithm."""
 
+FAR_BELOW, FAR_ABOVE, MOVE = 0.2, 3.0, 0.12
+"""If all runs of a repeat use less or more than this, the next repeat is this much beyond them."""
+
 Kind = Literal["found", "all", "none", "client", "open"]
 """found: the crossing was measured. all: even the highest rate holds. none: not even the lowest
 does. client: the load generator reached its limit first. open: not located yet."""
@@ -170,9 +173,19 @@ class RateSearch:
         if kind != "found":
             return (place,)
         centre, slope = _crossing(self._runs, math.log(place))
+        centre = self._towards(centre, repeat)
         spread = min(max(SPREAD / slope, SPREADS[0]), SPREADS[1])
         rates = (self._within(math.exp(centre + sign * spread)) for sign in (-1, 1))
         return tuple(dict.fromkeys(rates))
+
+    def _towards(self, centre: float, repeat: int) -> float:
+        """The centre, beyond the rates of the last repeat if all of them were far on one side."""
+        last = [run for run in self._runs if run.repeat == repeat - 1 > 1]
+        if last and all(run.level < FAR_BELOW for run in last):
+            return max(centre, math.log(max(run.rate for run in last)) + MOVE)
+        if last and all(run.level > FAR_ABOVE for run in last):
+            return min(centre, math.log(min(run.rate for run in last)) - MOVE)
+        return centre
 
     def answer(self, confidence: float) -> GoalAnswer:
         kind, place = self._place()
@@ -207,12 +220,12 @@ class RateSearch:
             # A server under too much load answers about what it can.
             return self._within(max(down, 0.7 * high.answered) if high.answered > 0 else down)
         if high.rate / low <= NARROW:
-            return None
+            # A stall of the host may fail any rate, so the rate above is tried twice.
+            return high.rate if sum(run.rate == high.rate for run in here) < 2 else None
         middle = math.sqrt(low * high.rate)
-        if high.grows and low < 0.8 * high.answered < middle:
+        if high.grows and 1.1 * low < 0.8 * high.answered < middle:
             middle = 0.8 * high.answered
-        rate = self._within(middle)
-        return None if rate in (low, high.rate) else rate
+        return self._within(middle)
 
     def _place(self) -> tuple[Kind, float]:
         """How the first repeat ended, and the rate to go on with."""
@@ -238,8 +251,11 @@ def _bracket(runs: Sequence[RateRun]) -> tuple[float | None, RateRun | None]:
 
 def _crossing(runs: Sequence[RateRun], start: float) -> tuple[float, float]:
     """The logarithm of the rate at which the use is 1, and the slope there."""
-    x = np.array([math.log(run.rate) for run in runs])
-    y = np.array([run.level for run in runs])
+    low, _high = _bracket([run for run in runs if run.repeat == 1])
+    # A failure in the first repeat below a rate that held was the host's.
+    used = [one for one in runs if one.repeat > 1 or one.holds or one.rate > (low or 0.0)]
+    x = np.array([math.log(run.rate) for run in used])
+    y = np.array([run.level for run in used])
     centre, slope = start, SLOPE
     for _ in range(12):
         far = np.abs(x - centre)
