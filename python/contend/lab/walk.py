@@ -208,6 +208,9 @@ FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a separate run counts as one, and the
 first try of a treatment does not count."""
 
+FAILURES_OF_SEARCH_MAX = 20
+"""The same for a search for a rate, in which a server may die at every rate that is too high."""
+
 NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 """Error codes of servers for wrong syntax, or an unknown column, table or function."""
 
@@ -271,7 +274,7 @@ def walk(
             in_a_row = []
         elif not first_try:
             in_a_row += records[-1:]
-        if len(in_a_row) >= FAILURES_MAX:
+        if len(in_a_row) >= (FAILURES_MAX if experiment.goal is None else FAILURES_OF_SEARCH_MAX):
             raise _too_many(in_a_row, folder)
 
 

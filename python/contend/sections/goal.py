@@ -114,7 +114,7 @@ def _holds(read: GoalRead, one: GoalLevel, *, is_first: bool) -> ReportText:
             at_goal,
             doubt,
         )
-    return ReportText("an unknown rate{}: the search is not finished", at_goal)
+    return ReportText("an unknown rate{} (not found yet)", at_goal)
 
 
 def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _name(read: GoalRead, one: GoalLevel) -> str:
 def rate_text(rate: Estimate) -> ReportText:
     """`2,400 (±150)`; to the digits that the interval has."""
     half = half_of(rate)
-    if not 0 < half < math.inf or half > 10 * rate.mean:
+    if not 0 < half <= rate.mean:
         return ReportText.written(f"{_plain(rate.mean)} (±?)")
     places = min(0, 1 - math.floor(math.log10(half))) if half >= 10 else 1 if half < 1 else 0
     mean, half = round(rate.mean, places), round(half, places)
@@ -177,14 +177,14 @@ def rate_text(rate: Estimate) -> ReportText:
 def times_text(over: Estimate) -> ReportText:
     """`2.5 times (±0.2)`."""
     half = half_of(over)
-    if not 0 < half < math.inf or half > 10 * over.mean:
+    if not 0 < half <= over.mean:
         return ReportText.written(f"{significant(over.mean, 2)} times (±?)")
     places = max(0, -math.floor(math.log10(half)))
     return ReportText.written(f"{over.mean:.{places}f} times (±{half:.{places}f})")
 
 
 def _plain(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 100 else significant(rate, 3)
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 # --- the section ---

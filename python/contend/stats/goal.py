@@ -196,7 +196,7 @@ class RateSearch:
             return GoalAnswer(kind, end, {}, estimate(at_end, confidence) if at_end else None)
         centre, _ = _crossing(self._runs, math.log(place))
         if not fresh:
-            return GoalAnswer(kind, Estimate(math.exp(centre), 0.0, math.inf, 0, confidence), {})
+            return GoalAnswer("open", Estimate(math.exp(centre), 0.0, math.inf, 0, confidence), {})
         by_repeat = _by_repeat(self._runs, centre)
         rate = estimate(list(by_repeat.values()), confidence, log_scale=True)
         return GoalAnswer(kind, rate, by_repeat)
