@@ -10,6 +10,8 @@ from contend.experiment.build_workload import Levels
 from contend.experiment.document import Document
 from contend.experiment.goal import first_rate
 from contend.experiment.model import GoalSpec
+from contend.metrics import metric_of
+from contend.units import format_duration, parse_duration_s
 
 _CLOSED = ("load.events", "load.events_each", "load.slice", "load.settle")
 """Settings of a fixed amount of work, or of slices, in which no queue can build up."""
@@ -79,9 +81,33 @@ def make_open(document: Document, goal: GoalSpec, values: dict[str, Any], levels
             f"the goal {goal.text} needs a load without end, not {closed[0]}",
             hint=f"Leave {closed[0]} out.",
         )
+    _refuse_short(document, goal, values, levels)
     arrival = document.table(("load", "arrival"))
     process = {name: value for name, value in arrival.items() if name == "process"}
     values["load.arrival"] = {**process, "kind": "open", "rate": first_rate(goal)}
+
+
+RUNS_OVER_LIMIT = 10
+"""Least length of a run over the time of a goal: in a shorter one even a queue that grows does not
+reach it."""
+
+
+def _refuse_short(
+    document: Document, goal: GoalSpec, values: dict[str, Any], levels: Levels
+) -> None:
+    metric = metric_of(goal.metric)
+    if metric.unit != "µs" or "response_us" not in metric.name:
+        return
+    least_s = RUNS_OVER_LIMIT * goal.limit / 1e6
+    lengths = [parse_duration_s(one) for one in levels.get("load.measure", ())]  # type: ignore[arg-type]
+    shortest_s = min(lengths or [values["load.measure"]])
+    if shortest_s < least_s:
+        document.refuse(
+            _place("load.measure", levels),
+            f"load.measure of {format_duration(shortest_s)} is too short for the goal "
+            f"{goal.text}: no queue reaches it in that time",
+            hint=f'Make load.measure at least "{format_duration(least_s).replace(" ", "")}".',
+        )
 
 
 def _refuse_both(document: Document, goal: GoalSpec, path: str, levels: Levels) -> NoReturn:

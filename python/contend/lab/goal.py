@@ -178,10 +178,11 @@ class GoalRunner(Runner):
         return records
 
     def _index(self, run: Planned) -> int:
-        """Levels change places from repeat to repeat."""
+        """Levels change places from repeat to repeat, unless servers are levels by themselves."""
         compared = self._experiment.compared
         if compared is None:
             return 0
         level = run.cell[compared.path]
         index = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
-        return (index + run.repeat) % len(self._testbeds)
+        turn = run.repeat if self._testbeds[0].own else 0
+        return (index + turn) % len(self._testbeds)

@@ -19,6 +19,7 @@ from contend.experiment import (
     SCRIPT_SCHEMA,
     DataSpec,
     Experiment,
+    GoalSpec,
     cell_spec,
     cell_specs,
     from_dict,
@@ -157,6 +158,8 @@ def begin(
     ):
         why = "switching the server several times per second needs your consent (--yes)"
         design = replace(design, by="runs", why=why)
+    if experiment.goal is not None and not equipment.own:
+        _agree_to_overload(experiment.goal, equipment)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
@@ -193,6 +196,17 @@ def begin(
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def _agree_to_overload(goal: GoalSpec, equipment: Equipment) -> None:
+    server = next((one.get("source") for one in equipment.servers.values()), "that server")
+    if not equipment.confirm(f"Load {server} beyond the rate that holds {goal.text}?"):
+        raise RequestError(
+            f"finding the rate that holds {goal.text} overloads {server} for seconds at a time, "
+            "which needs your consent",
+            hint="Add --yes, or name the highest rate that the server may get: "
+            "--set goal.highest=RATE --yes.",
+        )
 
 
 def _question(experiment: Experiment) -> str:
