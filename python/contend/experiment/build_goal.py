@@ -99,7 +99,7 @@ def _refuse_short(
     if metric.unit != "µs" or "response_us" not in metric.name:
         return
     least_s = RUNS_OVER_LIMIT * goal.limit / 1e6
-    lengths = [parse_duration_s(one) for one in levels.get("load.measure", ())]  # type: ignore[arg-type]
+    lengths = [parse_duration_s(one) for one in levels.get("load.measure", ())]
     shortest_s = min(lengths or [values["load.measure"]])
     if shortest_s < least_s:
         document.refuse(

@@ -16,10 +16,12 @@ from contend.sections.model import Chart, Inputs, Section, Shown, TextTable
 from contend.sections.naming import Naming, naming_of, place_text
 from contend.sections.words import (
     figure_json,
-    half_of,
-    significant,
+    goal_text,
+    plain_rate,
+    rate_text,
+    ratio_of_rates_text,
 )
-from contend.stats import Estimate, RateRun, finite
+from contend.stats import RateRun, finite
 
 SIMILAR = 0.06
 """Rates whose logarithms differ by less are one point of a line."""
@@ -75,7 +77,7 @@ def _of_block(read: GoalRead, block: Sequence[GoalLevel]) -> ReportText:
     if other is None:
         return ReportText("{}.", first)
     second = ReportText("with {} {}", _noun(read, other), _holds(read, other, is_first=False))
-    times = ReportText(", so {}", times_text(other.over)) if other.over is not None else ""
+    times = ReportText(", so {}", ratio_of_rates_text(other.over)) if other.over is not None else ""
     return ReportText("{}; {}{}.", first, second, times)
 
 
@@ -92,10 +94,10 @@ def _noun(read: GoalRead, one: GoalLevel) -> ReportText:
 
 def _holds(read: GoalRead, one: GoalLevel, *, is_first: bool) -> ReportText:
     """`2,400 (±150) queries/s at p99 < 20 ms`; only the first has the goal."""
-    answer, goal = one.answer, ReportText.written(read.found.goal.text)
+    answer, goal = one.answer, goal_text(read.found.goal)
     unit = f" {read.found.unit}/s"
     at_goal = ReportText(" at {}", goal) if is_first else ReportText("")
-    place = ReportText.written(_plain(answer.rate.mean))
+    place = plain_rate(answer.rate.mean)
     if answer.kind == "found":
         return ReportText("{}{}{}", rate_text(answer.rate), unit if is_first else "", at_goal)
     doubt = "" if answer.is_certain else ", which is not certain"
@@ -121,7 +123,7 @@ def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
     """What the answer rests on."""
     goal, base = read.found.goal, read.experiment.base
     certain = [
-        f"{_name(read, one)}: {_plain(one.answer.rate.low)}"
+        f"{_name(read, one)}: {plain_rate(one.answer.rate.low)}"
         for one in read.found.levels
         if one.answer.kind == "found" and one.answer.is_certain
     ]
@@ -163,30 +165,6 @@ def _name(read: GoalRead, one: GoalLevel) -> str:
     return ", ".join([*level, *filter(None, [str(place_text(rest))])]) or "all"
 
 
-def rate_text(rate: Estimate) -> ReportText:
-    """`2,400 (±150)`; to the digits that the interval has."""
-    half = half_of(rate)
-    if not 0 < half <= rate.mean:
-        return ReportText.written(f"{_plain(rate.mean)} (±?)")
-    places = min(0, 1 - math.floor(math.log10(half))) if half >= 10 else 1 if half < 1 else 0
-    mean, half = round(rate.mean, places), round(half, places)
-    shown = max(places, 0)
-    return ReportText.written(f"{mean:,.{shown}f} (±{half:,.{shown}f})")
-
-
-def times_text(over: Estimate) -> ReportText:
-    """`2.5 times (±0.2)`."""
-    half = half_of(over)
-    if not 0 < half <= over.mean:
-        return ReportText.written(f"{significant(over.mean, 2)} times (±?)")
-    places = max(0, -math.floor(math.log10(half)))
-    return ReportText.written(f"{over.mean:.{places}f} times (±{half:.{places}f})")
-
-
-def _plain(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-
-
 # --- the section ---
 
 
@@ -200,8 +178,8 @@ def _show(read: GoalRead, _inputs: Inputs) -> Shown:
     if died:
         lowest = min(one.rate for one in died)
         more.append(
-            f"{len(died)} runs gave no result, the lowest of them at {_plain(lowest)} per second; "
-            "they count as rates that do not hold. Their errors are among the failures."
+            f"{len(died)} runs gave no result, the lowest of them at {plain_rate(lowest)} per "
+            "second; they count as rates that do not hold. Their errors are among the failures."
         )
     lead = " ".join(basis_of_goal(read))
     return Shown(_TITLE, lead, (_table(read),), _charts(read), tuple(more), is_open=True)
@@ -213,12 +191,12 @@ def _table(read: GoalRead) -> TextTable:
     for block in read.found.blocks:
         for one in block:
             rates = [run.rate for run in one.runs]
-            tried = f"{_plain(min(rates))} to {_plain(max(rates))}" if rates else ""
+            tried = f"{plain_rate(min(rates))} to {plain_rate(max(rates))}" if rates else ""
             rows.append(
                 (
                     _name(read, one),
                     _cell(one),
-                    "" if one.over is None else times_text(one.over).replace(" times", ""),
+                    "" if one.over is None else ratio_of_rates_text(one.over).replace(" times", ""),
                     str(one.answer.rate.n),
                     tried,
                     str(len(rates)),
@@ -229,7 +207,7 @@ def _table(read: GoalRead) -> TextTable:
 
 
 def _cell(one: GoalLevel) -> str:
-    answer, place = one.answer, _plain(one.answer.rate.mean)
+    answer, place = one.answer, plain_rate(one.answer.rate.mean)
     words = {
         "all": f"{place} or more",
         "none": f"less than {place}",
@@ -240,7 +218,7 @@ def _cell(one: GoalLevel) -> str:
 
 
 def _percentiles(metric: Metric) -> list[tuple[str, Metric]]:
-    """The goal's own metric, and the median beside it if it is a percentile."""
+    """The goal's own metric, and the median too if it is a percentile."""
     found = [(metric.name.rpartition("_")[2], metric)]
     try:
         median = metric_of(f"{metric.name.rpartition('_')[0]}_p50")
@@ -335,7 +313,7 @@ def _points(
     ]:
         rate, value = (_geometric_mean(column) for column in zip(*group, strict=True))
         name = _level_name(read, one)
-        tooltip = f"{name}; {_plain(rate)} per second; {label}: {value:.3g} {unit}; n: {n or 1}"
+        tooltip = f"{name}; {plain_rate(rate)} per second; {label}: {value:.3g} {unit}; n: {n or 1}"
         rows.append(
             {
                 **{"rate": rate, "value": value, "level": name, "percentile": label},

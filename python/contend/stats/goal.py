@@ -1,14 +1,14 @@
 """The highest rate that holds a goal: the rate to try next, and the answer with its interval.
 
-A run at a rate **uses** a part of what the goal allows: of `p99 < 20 ms`, the share of events over
+A run at a rate **uses** a part of what the goal allows: for `p99 < 20 ms`, the share of events over
 20 ms, divided by 1 %. Below 1 the rate holds. Unlike a percentile, a share of events has the right
 mean in a short run too, however much the events of a queue have in common.
 
 The first repeat finds the place: the rate rises fourfold until it does not hold, then each step
 halves the bracket. Every further repeat has freshly started servers, and measures a rate a little
-below the estimate and one a little above it. Near the crossing the logarithm of what is used is
+below the estimate and a rate a little above it. Near the crossing the logarithm of the use is
 nearly a straight line of the logarithm of the rate. Its slope, from all runs there, turns the runs
-of a repeat into the crossing of that repeat. The answer is their mean, and its interval Student's t
+of a repeat into the crossing of that repeat. The answer is their mean, with Student's t interval
 over the repeats: the unit is the server process, as in every comparison.
 """
 
@@ -199,6 +199,10 @@ class RateSearch:
             return GoalAnswer("open", Estimate(math.exp(centre), 0.0, math.inf, 0, confidence), {})
         by_repeat = _by_repeat(self._runs, centre)
         rate = estimate(list(by_repeat.values()), confidence, log_scale=True)
+        levels = [run.level for run in fresh]
+        if max(levels) < FAR_BELOW or min(levels) > FAR_ABOVE:
+            # They surround nothing, so they say nothing about the place.
+            rate = Estimate(rate.mean, 0.0, math.inf, rate.n, confidence)
         return GoalAnswer(kind, rate, by_repeat)
 
     def _within(self, rate: float) -> float:
@@ -251,9 +255,11 @@ def _bracket(runs: Sequence[RateRun]) -> tuple[float | None, RateRun | None]:
 
 def _crossing(runs: Sequence[RateRun], start: float) -> tuple[float, float]:
     """The logarithm of the rate at which the use is 1, and the slope there."""
-    low, _high = _bracket([run for run in runs if run.repeat == 1])
-    # A failure in the first repeat below a rate that held was the host's.
-    used = [one for one in runs if one.repeat > 1 or one.holds or one.rate > (low or 0.0)]
+    low, high = _bracket([run for run in runs if run.repeat == 1])
+    # A failure in the first repeat below a rate that held was the host's; one far above it says
+    # nothing about the line.
+    least, most = low or 0.0, math.inf if high is None else high.rate
+    used = [one for one in runs if one.repeat > 1 or one.holds or least < one.rate <= most]
     x = np.array([math.log(run.rate) for run in used])
     y = np.array([run.level for run in used])
     centre, slope = start, SLOPE
@@ -311,7 +317,13 @@ def _by_repeat(runs: Sequence[RateRun], start: float) -> dict[int, float]:
 def _crossing_of_fresh(runs: Sequence[RateRun], start: float) -> float:
     """The crossing by the repeats after the first; the first one only helps to know the slope."""
     centre, slope = _crossing(runs, start)
-    return _fitting([run for run in runs if run.repeat > 1], centre, slope)
+    fresh = [run for run in runs if run.repeat > 1]
+    if any(run.level >= FAR_BELOW for run in fresh):
+        return _fitting(fresh, centre, slope)
+    # All are far below; it is not beyond a rate that failed twice.
+    _low, high = _bracket([run for run in runs if run.repeat == 1])
+    most = max(0.0 if high is None else high.rate, *(run.rate for run in fresh))
+    return min(_fitting(fresh, centre, slope), math.log(most))
 
 
 def _expected(run: RateRun, centre: float, slope: float) -> float:
