@@ -86,6 +86,9 @@ def test_the_json_the_page_and_the_full_form(capsys: pytest.CaptureFixture[str])
         report = build(folder)
     assert len(records) == len(first["runs"]) + len(other["runs"])
     assert set(first["by_repeat"]) == {"2", "3", "4", "5"}
+    assert main(["export", "run", "--format", "csv"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert RATE in head.split(",") and len(rows) == len(records)
     assert main(["show", "run", "--full"]) == 0
     assert "The highest rate that holds the goal" in capsys.readouterr().out
     assert report.picture is not None and report.picture.id == "goal-1"

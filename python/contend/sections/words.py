@@ -146,10 +146,14 @@ def slug(text: str) -> str:
 
 
 def rate_text(rate: Estimate) -> ReportText:
-    """`2,400 (±150)`; to the digits that the interval has."""
+    """`2,400 (±150)`, to the digits that the interval has; the ends of an interval that is wider
+    than the rate."""
     half = half_of(rate)
-    if not 0 < half <= rate.mean:
+    if not 0 < half < math.inf:
         return ReportText.written(f"{plain_rate(rate.mean)} (±?)")
+    if half > rate.mean / 2:
+        ends = f"{plain_rate(rate.low)} to {plain_rate(rate.high)}"
+        return ReportText.written(f"{plain_rate(rate.mean)} ({ends})")
     places = min(0, 1 - math.floor(math.log10(half))) if half >= 10 else 1 if half < 1 else 0
     mean, half = round(rate.mean, places), round(half, places)
     shown = max(places, 0)
@@ -159,8 +163,11 @@ def rate_text(rate: Estimate) -> ReportText:
 def ratio_of_rates_text(over: Estimate) -> ReportText:
     """`2.5 times (±0.2)`."""
     half = half_of(over)
-    if not 0 < half <= over.mean:
+    if not 0 < half < math.inf:
         return ReportText.written(f"{significant(over.mean, 2)} times (±?)")
+    if half > over.mean / 2:
+        ends = f"{significant(over.low, 2)} to {significant(over.high, 2)}"
+        return ReportText.written(f"{significant(over.mean, 2)} times ({ends})")
     places = max(0, -math.floor(math.log10(half)))
     return ReportText.written(f"{over.mean:.{places}f} times (±{half:.{places}f})")
 

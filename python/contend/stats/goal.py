@@ -57,7 +57,7 @@ SLOPE, SLOPE_SD = 8.0, 6.0
 """Expected change of the logarithm of the use with that of the rate, and its uncertainty; 15 for
 one exponential server at 77 % of its rate."""
 
-SLOPES = 1.0, 60.0
+SLOPES = 2.0, 60.0
 """Its bounds."""
 
 SCATTER = 1.0
@@ -318,12 +318,14 @@ def _crossing_of_fresh(runs: Sequence[RateRun], start: float) -> float:
     """The crossing by the repeats after the first; the first one only helps to know the slope."""
     centre, slope = _crossing(runs, start)
     fresh = [run for run in runs if run.repeat > 1]
-    if any(run.level >= FAR_BELOW for run in fresh):
-        return _fitting(fresh, centre, slope)
-    # All are far below; it is not beyond a rate that failed twice.
+    found = _fitting(fresh, centre, slope)
+    # The line is not continued beyond all rates that were tried; nor, if all are far below, beyond
+    # one that failed twice.
     _low, high = _bracket([run for run in runs if run.repeat == 1])
-    most = max(0.0 if high is None else high.rate, *(run.rate for run in fresh))
-    return min(_fitting(fresh, centre, slope), math.log(most))
+    most = max(run.rate for run in runs)
+    if high is not None and all(run.level < FAR_BELOW for run in fresh):
+        most = max(high.rate, *(run.rate for run in fresh))
+    return min(max(found, math.log(min(run.rate for run in runs))), math.log(most))
 
 
 def _expected(run: RateRun, centre: float, slope: float) -> float:
