@@ -223,6 +223,8 @@ class _File:
     @property
     def text(self) -> str:
         tables: dict[str, Mapping[str, object]] = {**self.tables, "factors": self.factors}
+        if not self.factors:
+            del tables["factors"]
         return _HEAD + written({name: tables[name] for name in self.ORDER if name in tables})
 
     def put(self, path: str, levels: Sequence[Level], typed: str) -> None:
