@@ -133,7 +133,7 @@ def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
     confidence = read.experiment.compare.confidence * 100
     length = f"{base['load.measure']:g} s after {base['load.warmup']:g} s of warm-up"
     found = [
-        f"n = {count} repeats {fresh}after the search, {confidence:g} % intervals. Open loop; a "
+        f"n = {count} repeat{'' if count == '1' else 's'} {fresh}after the search, {confidence:g} % intervals. Open loop; a "
         f"run measures {length}, through {_connections(read)} connections.",
         f"A rate holds {goal.text} if the interval is above it and the queue does not grow.",
     ]
