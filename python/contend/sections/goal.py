@@ -132,9 +132,10 @@ def basis_of_goal(read: GoalRead) -> tuple[str, ...]:
     fresh = "with freshly started servers " if _own(read) else ""
     confidence = read.experiment.compare.confidence * 100
     length = f"{base['load.measure']:g} s after {base['load.warmup']:g} s of warm-up"
+    unit = f"{count} repeat{'' if count == '1' else 's'}"
     found = [
-        f"n = {count} repeat{'' if count == '1' else 's'} {fresh}after the search, {confidence:g} % intervals. Open loop; a "
-        f"run measures {length}, through {_connections(read)} connections.",
+        f"n = {unit} {fresh}after the search, {confidence:g} % intervals. Open loop; a run "
+        f"measures {length}, through {_connections(read)} connections.",
         f"A rate holds {goal.text} if the interval is above it and the queue does not grow.",
     ]
     if certain:
