@@ -52,6 +52,7 @@ TREES: dict[str, dict[str, list[str]]] = {
             "guides/what-can-vary",
             "guides/why",
             "guides/gate",
+            "guides/goal",
             "guides/compare",
             "guides/doctor",
             "guides/*",

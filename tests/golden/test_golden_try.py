@@ -48,6 +48,8 @@ def test_try_print(transcript: Say) -> None:
     transcript("--a '' --b 'key_cache_segments=32 key_buffer_size=64M' --print")
     transcript("--a skip-log-bin --b 'log_bin sync_binlog = 0' --print")
     transcript("--server mariadb,mysql@sid --workload oltp_read_only --data 1M --for 5m --print")
+    transcript("sort_buffer_size=256K,4M --goal 'p99<20ms' --for 2m --print")
+    transcript("--goal 'event.new_order.response_us_p95<50ms' --workload tpcc --data tpcc --print")
 
 
 def test_try_refused(transcript: Say) -> None:
@@ -57,6 +59,10 @@ def test_try_refused(transcript: Say) -> None:
         "sort_buffer_size=4M",
         "sort_buffer_size=2M",
         "unheard_of=4M",
+        "--goal 'p98<20ms'",
+        "--goal p99",
+        "--goal 'p99>20ms'",
+        "--goal 'p99<20ms' --fail-if-slower 3%",
         "--workload read_only --connections 1,8",
         "sort_buffer_size=256K,4M --threads 8",
         "sort_buffer_size=256K,4M --time=60",

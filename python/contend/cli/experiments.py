@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contend.cli.gate import add_gate, check_gate
+from contend.cli.goal import add_goal
 from contend.cli.parser import Parser, remark, say
 from contend.cli.try_experiment import (
     CONNECTIONS_USUAL,
@@ -41,6 +42,7 @@ examples:
   contend try sort_buffer_size=256K,4M --sql 'SELECT c FROM sbtest ORDER BY c LIMIT 9'
   contend try --a 'key_cache_segments=0' --b 'key_cache_segments=32 key_buffer_size=64M' \\
       --engine MyISAM --workload random_points
+  contend try innodb_flush_log_at_trx_commit=1,2 --goal 'p99<20ms'
   contend try --server mariadb@bookworm,/opt/new/bin/mariadbd --fail-if-slower 3%
 """
 
@@ -112,6 +114,7 @@ def add_try(parser: Parser) -> None:
         help="metrics to compare, such as response_us_p99; the first decides (default: new "
         "orders, transactions or queries, depending on the workload)",
     )
+    add_goal(parser)
     add("--until", metavar="WIDTH", help="measure until the interval is within ±WIDTH, such as 2%%")
     add("--print", action="store_true", help="print the experiment file and measure nothing")
     add("--plan", action="store_true", help="measure nothing (like `contend run --plan`)")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.console import console
 from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.goal import add_goal, refuse_with_goal
 from contend.cli.outline import outline_text
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
@@ -90,6 +91,7 @@ def add_run(parser: Parser) -> None:
         metavar="TIME",
         help="measuring time, such as 90s or 10m (like --set compare.at_most=TIME)",
     )
+    add_goal(parser)
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -230,6 +232,8 @@ def _measured(
                 f"--{command} cannot be combined with --json",
                 hint=f"Use `contend {command} RUN --json` after the run.",
             )
+    if experiment.goal is not None:
+        refuse_with_goal(args)
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
     path, code = _shown(args, work)
     if args.profile:
@@ -293,6 +297,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
+    sets += [f"goal.hold={args.goal}"] if args.goal is not None else []
     limit = args.fail_if_slower
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     if args.members and args.server is not None:
@@ -310,6 +315,7 @@ def _refuse_with_resume(args: argparse.Namespace) -> None:
     settings = {
         "--set": args.set,
         "--for": args.time,
+        "--goal": args.goal,
         "--check-each": args.check_each,
         "--fail-if-slower": args.fail_if_slower,
         "--quick": args.quick,

@@ -144,6 +144,8 @@ CONNECTIONS_USUAL = "8"
 ROWS_USUAL = 100_000
 TIME_USUAL = "70s"
 REPEATS = 8
+MEASURE_OF_SEARCH = "3s"
+"""Length of a run that looks for the rate of a goal."""
 
 SYSBENCH = {
     **{f"oltp_{kind}": kind for kind in ("read_write", "read_only", "write_only", "point_select")},
@@ -209,7 +211,7 @@ class _File:
 
     ORDER = (
         *("experiment", "server", "server.options", "server.profiles.a.any"),
-        *("server.profiles.b.any", "data", "workload", "load", "factors", "compare"),
+        *("server.profiles.b.any", "data", "workload", "load", "factors", "compare", "goal"),
         'words."server.profile"',
     )
 
@@ -221,6 +223,8 @@ class _File:
     @property
     def text(self) -> str:
         tables: dict[str, Mapping[str, object]] = {**self.tables, "factors": self.factors}
+        if not self.factors:
+            del tables["factors"]
         return _HEAD + written({name: tables[name] for name in self.ORDER if name in tables})
 
     def put(self, path: str, levels: Sequence[Level], typed: str) -> None:
@@ -301,20 +305,26 @@ def _refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
             raise RequestError(f"{typed}: {twice} of {name} {is_one}", hint="Give each value once.")
 
 
-def _compare(args: argparse.Namespace, file: _File) -> str:
-    """The first factor that changes the server is the compared one."""
+def _compare(args: argparse.Namespace, file: _File) -> str | None:
+    """The first factor that changes the server is the compared one; with a goal there may be
+    none."""
     options = (path for path in file.factors if path.startswith(_OPTION))
     compared = next(
         (path for path in (_USE, _PROFILE, *options, _ENGINE) if path in file.factors), None
     )
-    if compared is None:
+    if args.goal is not None:
+        file.tables["goal"] = {"hold": args.goal}
+        file.origins["goal", "hold"] = "--goal"
+        file.tables.setdefault("load", {})["measure"] = MEASURE_OF_SEARCH
+    elif compared is None:
         raise _nothing_to_compare(file)
-    is_open = args.time is None and args.until is None and args.fail_if_slower is None
+    limits = (args.time, args.until, args.fail_if_slower, args.goal)
+    is_open = all(limit is None for limit in limits)
     limit = TIME_USUAL if is_open else args.time
     until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
     metrics = None if args.metric is None else split_levels(args.metric, f"--metric {args.metric}")
     file.tables["compare"] = {
-        "baseline": {compared: file.factors[compared][0]},
+        "baseline": None if compared is None else {compared: file.factors[compared][0]},
         "metric": metrics,
         "repeats": REPEATS,
         "until": until,
@@ -478,19 +488,28 @@ def _make_room(
 
 
 def _about(
-    file: _File, compared: str, kinds: Sequence[str], sets: Mapping[str, Mapping[str, Level]]
+    file: _File, compared: str | None, kinds: Sequence[str], sets: Mapping[str, Mapping[str, Level]]
 ) -> None:
+    workload = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
+    if compared is None:
+        goal = file.tables["goal"]["hold"]
+        question = f"How many events per second of {workload} hold {goal}?"
+        file.tables["experiment"] = {"name": "try-goal", "question": question}
+        return
     levels = file.factors[compared]
     name = "" if compared in (_USE, _PROFILE) else compared.removeprefix(_OPTION)
     name = "engine" if compared == _ENGINE else name
     *others, last = [_level_text(one, sets if compared == _PROFILE else {}) for one in levels]
-    workload = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
     if len(others) == 1:
         its = f"{name} = " if name else ""
         question = f"Is {its}{last} faster than {others[0]} for {workload}?"
     else:
         its = f"{name} " if name else ""
         question = f"Which {its}is fastest for {workload}: {', '.join(others)} or {last}?"
+    if (goal := file.tables.get("goal", {}).get("hold")) is not None:
+        its = f"{name} = " if name else ""
+        names = f"{its}{', '.join(others)} and {last}"
+        question = f"How many events per second of {workload} hold {goal}, with {names}?"
     file.tables["experiment"] = {
         "name": f"try-{_SHORT.get(compared) or re.sub(r'[^a-z0-9_]+', '-', name)}",
         "question": question,

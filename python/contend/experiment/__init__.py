@@ -13,6 +13,7 @@ from contend.experiment.document import (
     place_of_secret,
     without_dsn_passwords,
 )
+from contend.experiment.goal import RATE, as_figures, first_rate
 from contend.experiment.keys import MetricNames, without_metric
 from contend.experiment.load import load_experiment, read_experiment, recipe_text, recipes, written
 from contend.experiment.model import (
@@ -24,6 +25,7 @@ from contend.experiment.model import (
     DataSpec,
     Experiment,
     Factor,
+    GoalSpec,
     Planned,
     Published,
     SpecError,
@@ -36,6 +38,7 @@ from contend.experiment.model import (
 from contend.experiment.order import (
     Roles,
     blocks_at_first,
+    blocks_of_levels,
     cell_spec,
     cell_specs,
     cells,
@@ -48,6 +51,7 @@ from contend.experiment.order import (
     planned_runs,
     refuse_settings,
     roles_of,
+    runs_at_rates,
     turn_of,
 )
 from contend.experiment.schema import json_schema, key_tables

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from contend.errors import did_you_mean
+from contend.experiment.build_goal import make_open, read_goal
 from contend.experiment.build_workload import (
     Levels,
     check_script,
@@ -27,7 +28,7 @@ from contend.experiment.keys import (
     names_by_table,
     top_level,
 )
-from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, same_level
+from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, GoalSpec, same_level
 from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.model import Setting
@@ -58,7 +59,10 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         document.only(tuple(section.split(".")), names)
     factors = _factors(document)
     levels = {factor.path: factor.levels for factor in factors}
+    goal = read_goal(document, _fixed(document, "goal"), levels)
     values = {setting.path: _value(document, setting, levels) for setting in SETTINGS}
+    if goal is not None:
+        make_open(document, goal, values, levels)
     check_script(document, values, levels)
     values = with_data_of_script(document, values, levels)
     values = with_data_of_schema(document, values, levels)
@@ -68,11 +72,12 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         question=about["question"],
         base=CellSpec(values),
         factors=factors,
-        compare=_compare(document, factors, str(values["workload"]["kind"])),
+        compare=_compare(document, factors, str(values["workload"]["kind"]), goal),
         published=read_published(document),
         words=read_words(document),
         explain=about["explain"],
         why=about["why"],
+        goal=goal,
         variant=variant,
         source=document.text,
         overrides=overrides,
@@ -86,13 +91,17 @@ GATE_TIME_S = 600.0
 """Maximum time of a gate, if the file gives none."""
 
 
-def _compare(document: Document, factors: tuple[Factor, ...], kind: str) -> CompareSpec:
+def _compare(
+    document: Document, factors: tuple[Factor, ...], kind: str, goal: GoalSpec | None
+) -> CompareSpec:
     values = _fixed(document, "compare")
     if values["metric"] is None:
         # The metric of the kinds of workload; if theirs differ, their events.
         kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
         metrics = {METRICS[each] for each in kinds}
         values["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
+    if goal is not None:
+        values["metric"] = tuple(dict.fromkeys((goal.metric, *values["metric"])))
     values["adjust"] = tuple(values["adjust"])
     compare = CompareSpec(**values, baseline=_baseline(document, factors))
     limit = compare.fail_if_slower

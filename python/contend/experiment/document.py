@@ -281,7 +281,9 @@ class Document:
                 f'--set "{setting}" has no "="', hint="Write --set load.connections=8, for example."
             )
         path = path.strip()
-        self._put(path, _override_value(text.strip(), setting), f"--set {path}")
+        # It has an option of its own.
+        origin = "--goal" if path == "goal.hold" else f"--set {path}"
+        self._put(path, _override_value(text.strip(), setting), origin)
 
     def _put(self, path: str, value: object, origin: str) -> None:
         """A list of levels makes its path a factor; a single value fixes it."""

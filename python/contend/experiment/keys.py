@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import did_you_mean
+from contend.experiment.goal import HIGHEST, LOWEST, GoalKind
 from contend.experiment.model import SpecError
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.model import Setting
@@ -190,7 +191,23 @@ COMPARE = (
     ),
 )
 
-PLAIN_TABLES: dict[str, tuple[Key, ...]] = {"experiment": EXPERIMENT, "compare": COMPARE}
+GOAL = (
+    Key(
+        "hold",
+        GoalKind(),
+        None,
+        'the goal, such as "p99<20ms": any metric with an upper limit; p50 to p99.9, mean and max '
+        "are response times, and NAME.p99 is that of the events of one name",
+    ),
+    Key("lowest", Real(0.0, 1e9), LOWEST, "the lowest rate that is tried, in events per second"),
+    Key("highest", Real(0.0, 1e9), HIGHEST, "the highest rate that is tried"),
+)
+
+PLAIN_TABLES: dict[str, tuple[Key, ...]] = {
+    "experiment": EXPERIMENT,
+    "compare": COMPARE,
+    "goal": GOAL,
+}
 """Tables of keys that are not settings: cells do not depend on them."""
 
 
@@ -223,7 +240,7 @@ def top_level() -> tuple[str, ...]:
     alone = (setting.key.name for setting in sections.pop("", ()))
     return (
         *("experiment", *dict.fromkeys(name.partition(".")[0] for name in sections), *alone),
-        *("factors", "compare", "words", "published", *VARIANTS),
+        *("factors", "compare", "goal", "words", "published", *VARIANTS),
     )
 
 
@@ -240,6 +257,8 @@ MEANINGS = {
     "load": "intensity and duration of the load",
     "factors": "the settings that vary: a path of this file in quotes, and the list of its levels",
     "compare": "what is compared, how, and how precisely",
+    "goal": "find the highest rate of an open loop that holds a limit, instead of comparing the "
+    "levels at one load",
     "compare.baseline": "the factor compared and the level that the others are compared with",
     "words": "names of the levels of a factor in the report, by its path in quotes",
     "published": "figures of other machines, shown next to contend's",

@@ -183,6 +183,21 @@ class CompareSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalSpec:
+    """The experiment looks for the highest rate at which `metric` stays below `limit`.
+
+    `text` is how it is shown. `lowest` and `highest` bound the rates that are tried, in events per
+    second.
+    """
+
+    metric: str
+    limit: float
+    text: str
+    lowest: float = 10.0
+    highest: float = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
     """Names for the levels of a factor in a report.
 
@@ -312,6 +327,7 @@ class Experiment:
     words: Mapping[str, Words] = field(default_factory=dict)
     explain: str | None = None
     why: bool = False
+    goal: GoalSpec | None = None
     variant: str = "default"
     source: str = ""
     overrides: tuple[str, ...] = ()

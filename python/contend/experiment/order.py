@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contend.experiment.goal import RATE, first_rate
 from contend.experiment.keys import resolve
 from contend.experiment.model import (
     Cell,
@@ -178,6 +179,10 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
     Each cell has `compare.repeats` runs; if their number is open, those of the first repeat. If
     nothing is compared, a block holds a single run.
     """
+    if experiment.goal is not None:
+        rate = first_rate(experiment.goal)
+        first = [[(cell, rate) for cell in block] for block in blocks_of_levels(experiment)]
+        return runs_at_rates(experiment, (), 1, first)
     repeats = range(1, experiment.compare.repeats + 1)
     if is_open(experiment):
         blocks = blocks_at_first(experiment) if in_slices else 1
@@ -208,7 +213,9 @@ def is_of_treatments(experiment: Experiment) -> bool:
 
 def is_open(experiment: Experiment) -> bool:
     """Whether the number of repeats is decided while they are made."""
-    return experiment.compare.width is not None or experiment.compare.at_most_s is not None
+    compare = experiment.compare
+    is_limited = compare.width is not None or compare.at_most_s is not None
+    return is_limited or experiment.goal is not None
 
 
 def next_repeat(
@@ -224,6 +231,33 @@ def next_repeat(
     every = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
     more = (block for block in every if wanted(block[1][0]))
     return _numbered(more, after=planned[-1] if planned else None)
+
+
+def blocks_of_levels(experiment: Experiment) -> list[list[Cell]]:
+    """For each context the cells of all compared levels."""
+    compared = experiment.compared
+    levels: list[Cell] = list(combinations([compared])) if compared is not None else [{}]
+    return [
+        [_in_factor_order(experiment, {**context, **level}) for level in levels]
+        for context in contexts(experiment)
+    ]
+
+
+def runs_at_rates(
+    experiment: Experiment,
+    planned: Sequence[Planned],
+    repeat: int,
+    blocks: Iterable[Sequence[tuple[Cell, float]]],
+) -> tuple[Planned, ...]:
+    """More runs of a search for a rate: each block has cells with the rate of each, in random
+    order."""
+    number = planned[-1].block if planned else 0
+    chance = random.Random(f"order of rates {number} {experiment.base['load.seed']}")
+    with_rates = (
+        (repeat, _shuffled([{**cell, RATE: rate} for cell, rate in block], chance))
+        for block in blocks
+    )
+    return _numbered(with_rates, after=planned[-1] if planned else None)
 
 
 def _blocks_of_repeat(

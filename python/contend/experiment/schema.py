@@ -181,7 +181,7 @@ def key_tables() -> str:
         if section == "load":
             parts += filter(None, (_nested(key.name, key) for key in alone))
         parts.append(_section(section, tuple(setting.key for setting in settings)))
-    parts.append(_section("compare", PLAIN_TABLES["compare"]))
+    parts += [_section(name, PLAIN_TABLES[name]) for name in ("compare", "goal")]
     return "\n".join(parts)
 
 

@@ -263,6 +263,9 @@ def _built(value: Any, kind: Any) -> Any:
         hints = get_type_hints(kind)
         return kind(**{name: _built(part, hints.get(name)) for name, part in value.items()})  # type: ignore[operator]
     origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType) and isinstance(value, dict):
+        # Of a union, only a dataclass is stored as an object.
+        return _built(value, next(filter(dataclasses.is_dataclass, arguments), None))
     if origin is tuple:
         return tuple(_built(part, arguments[0]) for part in value)
     if origin is Mapping:

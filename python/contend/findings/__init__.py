@@ -43,6 +43,14 @@ from contend.findings.gate import (
     slowdown_of,
     smallest_slowdown,
 )
+from contend.findings.goal import (
+    GoalFound,
+    GoalLevel,
+    goal_found,
+    rate_run,
+    searches_of,
+    without_rate,
+)
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.report_text import Constant, ReportText
 from contend.findings.slices import SliceRatios, noise_of

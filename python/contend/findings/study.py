@@ -16,11 +16,13 @@ import numpy as np
 
 from contend.errors import RequestError
 from contend.experiment import (
+    RATE,
     CellKey,
     CellSpec,
     Experiment,
     Level,
     Roles,
+    as_figures,
     cell_key,
     cell_spec,
     from_dict,
@@ -155,6 +157,9 @@ def study_of(
     """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
+    if experiment.goal is not None:
+        rates = (one.cell[RATE] for one in meta.planned if RATE in one.cell)
+        experiment = as_figures(experiment, rates)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
     # In separate runs, the seconds are rarely needed.

@@ -125,6 +125,8 @@ def choose_design(
             f'compare.layout = "matched" is not possible: this host lacks {lacks}',
             hint="Provide it, or remove compare.layout.",
         )
+    if experiment.goal is not None:
+        return Design("runs", servers=_servers_of_search(experiment, disk) if own else 1, own=own)
     if compared is None or compare.by == "runs":
         return Design("runs", own=own)
     specs = list(cell_specs(experiment))
@@ -155,6 +157,14 @@ def choose_design(
             hint='Remove compare.by, or use "runs": one level after the other.',
         )
     return Design("runs", why, own=own)
+
+
+def _servers_of_search(experiment: Experiment, disk: Path) -> int:
+    """A server for each level, if there is room for them; each run has the host for itself."""
+    if experiment.compared is None:
+        return 1
+    servers = len(experiment.compared.levels)
+    return 1 if _no_room(servers, list(cell_specs(experiment)), disk) else servers
 
 
 def _differ(experiment: Experiment, of: Callable[[CellSpec], object]) -> bool:

@@ -19,6 +19,7 @@ from contend.experiment import (
     SCRIPT_SCHEMA,
     DataSpec,
     Experiment,
+    GoalSpec,
     cell_spec,
     cell_specs,
     from_dict,
@@ -56,9 +57,10 @@ from contend.lab.events import (
     Listener,
     Notice,
 )
+from contend.lab.goal import GoalRunner, GoalSchedule
 from contend.lab.looks import LookAtCause
 from contend.lab.runner import Runner, take_looks
-from contend.lab.sessions import sessions_of
+from contend.lab.sessions import SessionSeries, sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.walk import Schedule, walk
@@ -156,6 +158,8 @@ def begin(
     ):
         why = "switching the server several times per second needs your consent (--yes)"
         design = replace(design, by="runs", why=why)
+    if experiment.goal is not None and not equipment.own:
+        _agree_to_overload(experiment.goal, equipment)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
@@ -172,7 +176,8 @@ def begin(
         facts["why"] = about_why
     if (words := doctor_summary(facts.get("doctor", []))) is not None:
         listen(Notice(words))
-    if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
+    sessions = _sessions_of(equipment, experiment, facts)
+    if sessions is not None:
         facts["sessions"] = sessions.facts(listen)
     stored = kept(experiment, equipment.known_passwords)
     with RunFolder.create(path, stored, planned, facts) as folder:
@@ -191,6 +196,17 @@ def begin(
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def _agree_to_overload(goal: GoalSpec, equipment: Equipment) -> None:
+    server = next((one.get("source") for one in equipment.servers.values()), "that server")
+    if not equipment.confirm(f"Load {server} beyond the rate that holds {goal.text}?"):
+        raise RequestError(
+            f"finding the rate that holds {goal.text} overloads {server} for seconds at a time, "
+            "which needs your consent",
+            hint="Add --yes, or name the highest rate that the server may get: "
+            "--set goal.highest=RATE --yes.",
+        )
 
 
 def _question(experiment: Experiment) -> str:
@@ -310,17 +326,28 @@ def _conduct(
             equipment.host or contextlib.nullcontext(),
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
-            schedule = Schedule(experiment, folder, design)
-            runner = Runner(
+            is_search = experiment.goal is not None
+            schedule = (GoalSchedule if is_search else Schedule)(experiment, folder, design)
+            runner = (GoalRunner if is_search else Runner)(
                 experiment, testbeds, equipment.load, schedule.effort, listen, calibration
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared
             path = None if compared is None else compared.path
             looked = take_looks(looks, folder, runner, path, listen)
-    if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
+    sessions = _sessions_of(equipment, experiment, folder.meta().facts)
+    if sessions is not None:
         sessions.note(experiment, folder, listen)
     return looked
+
+
+def _sessions_of(
+    equipment: Equipment, experiment: Experiment, facts: SessionFacts
+) -> SessionSeries | None:
+    """The earlier runs of the same comparison; a search for a rate compares no levels at one."""
+    if experiment.goal is not None:
+        return None
+    return sessions_of(equipment.history, experiment, facts)
 
 
 def _calibration(

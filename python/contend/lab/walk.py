@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from contend.data import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
@@ -44,6 +45,22 @@ from contend.why.tried import LOOKS as LOOKS_AT_WHY
 from contend.why.tried import open_treatments, tried_of, why_decided
 
 
+class RunSchedule(Protocol):
+    """Decides which runs are made."""
+
+    @property
+    def effort(self) -> Effort: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def left_s(self) -> float | None: ...
+    def is_first(self, run: Planned) -> bool: ...
+    def next(self) -> list[Planned]: ...
+    def ended(self, records: Sequence[RunRecord]) -> None: ...
+
+
 class Schedule:
     """Hands out one block at a time, and adds repeats while the experiment wants more.
 
@@ -64,7 +81,7 @@ class Schedule:
         self._planned = list(folder.meta().planned)
         before = folder.ended()
         self._ended = {run.run for run in before}
-        self.effort = Effort(experiment, design, clock, spent_s=_spent_s(before))
+        self.effort = Effort(experiment, design, clock, spent_s=spent_s(before))
         # Results of a fixed number of runs decide nothing.
         if before and (design.in_slices or is_open(experiment)):
             self.effort.observations.add(folder.records())
@@ -173,7 +190,7 @@ class Schedule:
         return self._treatments is None or cell[TREATMENT.path] in self._treatments
 
 
-def _spent_s(ended: Sequence[Ended]) -> float:
+def spent_s(ended: Sequence[Ended]) -> float:
     """Time that earlier sessions measured: their blocks from begin to end."""
     spans: dict[int, list[Ended]] = {}
     for run in ended:
@@ -191,6 +208,9 @@ FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a separate run counts as one, and the
 first try of a treatment does not count."""
 
+FAILURES_OF_SEARCH_MAX = 20
+"""The same for a search for a rate, in which a server may die at every rate that is too high."""
+
 NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 """Error codes of servers for wrong syntax, or an unknown column, table or function."""
 
@@ -198,7 +218,7 @@ NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
 def walk(
     experiment: Experiment,
     folder: RunFolder,
-    schedule: Schedule,
+    schedule: RunSchedule,
     runner: Runner,
     listen: Listener,
     watch: HostWatch | None = None,
@@ -254,7 +274,7 @@ def walk(
             in_a_row = []
         elif not first_try:
             in_a_row += records[-1:]
-        if len(in_a_row) >= FAILURES_MAX:
+        if len(in_a_row) >= (FAILURES_MAX if experiment.goal is None else FAILURES_OF_SEARCH_MAX):
             raise _too_many(in_a_row, folder)
 
 
@@ -298,7 +318,7 @@ def _must_have_metrics(
 def _attempt(
     runs: Sequence[Planned],
     runner: Runner,
-    schedule: Schedule,
+    schedule: RunSchedule,
     watch: HostWatch,
     *,
     measured: bool,

@@ -28,6 +28,7 @@ from contend.report.basis import basis_of, would_take
 from contend.report.model import Answer, Progress
 from contend.report.sentence import claim_sentence
 from contend.sections.bounds import is_full_at
+from contend.sections.goal import GoalRead, basis_of_goal, goal_sentences, read_goal
 from contend.sections.model import Panel
 from contend.sections.naming import (
     Naming,
@@ -66,6 +67,8 @@ def answer_of(
     if not cells:
         return _nothing(study, progress)
     first, *further = analyses
+    if (goal := read_goal(study, naming.servers)) is not None:
+        return _of_goal(goal, study, progress)
     if first is None:
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)
@@ -93,6 +96,17 @@ def answer_of(
         basis_of(study, first, level, earlier),
         tuple(filter(None, others)),
     )
+
+
+def _of_goal(goal: GoalRead, study: Study, progress: Progress) -> Answer:
+    sentence, *others = goal_sentences(goal)
+    if not study.finished:
+        sentence = ReportText(
+            "The search is not finished; so far ({}) {}",
+            _so_far(progress),
+            within_sentence(sentence),
+        )
+    return Answer(sentence, basis_of_goal(goal), tuple(others))
 
 
 def _nothing(study: Study, progress: Progress) -> Answer:

@@ -29,6 +29,7 @@ from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
 from contend.sections import sessions, shape
+from contend.sections.goal import SECTION as GOAL
 from contend.sections.model import (
     Chart,
     Inputs,
@@ -121,7 +122,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
     charts = part("Charts", lambda: panel_charts(study.metrics, panels, layout, arrival), ())
     costs = part("Costs of each level", lambda: _comparable(costs_of(study), study), ())
     growth = next((one.shown for one in made if one.section is shape.SECTION and one.shown), None)
-    others = (*(growth.charts if growth else ()), *charts)
+    goal = next((one.shown for one in made if one.section is GOAL and one.shown), None)
+    others = (*(goal.charts if goal else ()), *(growth.charts if growth else ()), *charts)
     picture = part(
         "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], others), None
     )

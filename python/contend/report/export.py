@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from contend.errors import RequestError, clean
+from contend.experiment import RATE
 from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
 from contend.report.build import build
 from contend.report.model import Report
@@ -42,7 +43,10 @@ class Rows:
 def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
     """One of TABLES of a run folder, comparing `metrics`; see `build`."""
     report = build(folder, metrics)
-    factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
+    experiment = folder.meta().experiment
+    factors = tuple(factor["path"] for factor in experiment["factors"])
+    if experiment.get("goal"):
+        factors = (*factors, RATE)
     return TABLES[table](folder, report, factors)
 
 

@@ -34,10 +34,12 @@ def warnings_of(
 ) -> tuple[Notice, ...]:
     """Warnings of the measured runs by code, then those of the report itself."""
     gathered: dict[str, list[tuple[RunRecord, str]]] = defaultdict(list)
+    # A search goes beyond what the server can do, to find it.
+    is_search = study.experiment.goal is not None
     for record in study.measured:
         for warning in record.warnings:
             code = str(warning.get("code") or "warning")
-            if code == _COUNTED_HERE:
+            if code == _COUNTED_HERE or (code == "overloaded" and is_search):
                 continue
             gathered[code].append((record, str(warning.get("message") or code)))
     runs = len(study.measured)

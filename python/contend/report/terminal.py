@@ -68,10 +68,13 @@ def _short(report: Report, out: _Out) -> Parts:
     yield lambda: _head(report, out, full=False)
     yield lambda: _answer(report, out)
     yield lambda: _warned(report, out)
+    goal = report.shown("goal")
     if report.comparisons:
         yield lambda: _changes(report, out, full=False)
-    else:
+    elif goal is None:
         yield lambda: _metrics(report, out, [report.metric.name])
+    else:
+        yield partial(out.section, goal)
     for made in report.made:
         if made.shown is not None and made.shown.is_short and not made.is_missing:
             yield partial(out.brief, made.shown)

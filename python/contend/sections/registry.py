@@ -10,6 +10,7 @@ from contend.sections import (
     bounds,
     budget,
     counters,
+    goal,
     host_state,
     hosts,
     lock_waits,
@@ -29,6 +30,7 @@ from contend.sections import (
 from contend.sections.model import Section
 
 SECTIONS: tuple[Section[Any], ...] = (
+    goal.SECTION,
     why.CAUSE,
     why.WHY,
     sessions.SECTION,

@@ -131,6 +131,8 @@ def shapes_of(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[Sh
     for times, also of the throughput."""
     metric = study.metrics[0]
     published = [one for one in study.experiment.published if any(r.figures for r in one.rows)]
+    if study.experiment.goal is not None:
+        return ()  # Most rates have one run.
     if study.roles.columns is None or not (published or study.roles.baseline is None):
         return ()
     also = [FIXED[THROUGHPUT]] if metric.kind == "time" else []

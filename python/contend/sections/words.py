@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import ContendError
-from contend.experiment import Level
+from contend.experiment import GoalSpec, Level
 from contend.experiment.settings.values import level_word
 from contend.findings import Compared, Constant, Finding, ReportText
 from contend.metrics import THROUGHPUT, Metric
@@ -143,6 +143,43 @@ def change_title(metric: Metric, baseline: str | None) -> str:
 def slug(text: str) -> str:
     """Fit for a file name or an HTML id."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "all"
+
+
+def rate_text(rate: Estimate) -> ReportText:
+    """`2,400 (±150)`, to the digits that the interval has; the ends of an interval that is wider
+    than the rate."""
+    half = half_of(rate)
+    if not 0 < half < math.inf:
+        return ReportText.written(f"{plain_rate(rate.mean)} (±?)")
+    if half > rate.mean / 2:
+        ends = f"{plain_rate(rate.low)} to {plain_rate(rate.high)}"
+        return ReportText.written(f"{plain_rate(rate.mean)} ({ends})")
+    places = min(0, 1 - math.floor(math.log10(half))) if half >= 10 else 1 if half < 1 else 0
+    mean, half = round(rate.mean, places), round(half, places)
+    shown = max(places, 0)
+    return ReportText.written(f"{mean:,.{shown}f} (±{half:,.{shown}f})")
+
+
+def ratio_of_rates_text(over: Estimate) -> ReportText:
+    """`2.5 times (±0.2)`."""
+    half = half_of(over)
+    if not 0 < half < math.inf:
+        return ReportText.written(f"{significant(over.mean, 2)} times (±?)")
+    if half > over.mean / 2:
+        ends = f"{significant(over.low, 2)} to {significant(over.high, 2)}"
+        return ReportText.written(f"{significant(over.mean, 2)} times ({ends})")
+    places = max(0, -math.floor(math.log10(half)))
+    return ReportText.written(f"{over.mean:.{places}f} times (±{half:.{places}f})")
+
+
+def plain_rate(rate: float) -> ReportText:
+    """A rate that was chosen, not measured: `12,000`."""
+    return ReportText.written(f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}")
+
+
+def goal_text(goal: GoalSpec) -> ReportText:
+    """`p99 < 20 ms`."""
+    return ReportText.written(goal.text)
 
 
 UNKNOWN = "±?"

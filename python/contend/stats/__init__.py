@@ -25,7 +25,8 @@ from contend.stats.estimate import (
     sign_flip_p,
     weighted,
 )
-from contend.stats.histogram import HistogramError, merge_percentiles
+from contend.stats.goal import GoalAnswer, RateRun, RateSearch, rounded_rate
+from contend.stats.histogram import HistogramError, count_above, merge_percentiles
 from contend.stats.planning import (
     Costs,
     RepeatPlan,

@@ -58,15 +58,7 @@ def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> 
     """
     if any(not 0 <= quantile <= 1 for quantile in quantiles):
         raise ValueError("a quantile lies between 0 and 1")
-    counts = np.zeros(_COUNTS, dtype=np.int64)
-    for number, encoded in enumerate(hdr_base64, start=1):
-        try:
-            _add(counts, encoded)
-        except (ValueError, binascii.Error, struct.error, zlib.error) as error:
-            raise HistogramError(
-                f"latency histogram {number} cannot be read: {error}",
-                hint="The run folder was changed, or written by a different program.",
-            ) from error
+    counts = _sum(hdr_base64)
     used = np.flatnonzero(counts)
     if not used.size:
         return dict.fromkeys(quantiles, math.nan)
@@ -81,6 +73,31 @@ def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> 
         return float(least[at] + widths[at] - 1)
 
     return {quantile: value_at(quantile) for quantile in quantiles}
+
+
+def count_above(hdr_base64: str, limit: float) -> tuple[int, int]:
+    """How many values of a histogram are above a limit, and how many it has.
+
+    Raises:
+        HistogramError: see `merge_percentiles`.
+    """
+    counts = _sum([hdr_base64])
+    used = np.flatnonzero(counts)
+    least, _widths = _values(used)
+    return int(np.sum(counts[used][least > limit])), int(np.sum(counts))
+
+
+def _sum(hdr_base64: Iterable[str]) -> np.ndarray:
+    counts = np.zeros(_COUNTS, dtype=np.int64)
+    for number, encoded in enumerate(hdr_base64, start=1):
+        try:
+            _add(counts, encoded)
+        except (ValueError, binascii.Error, struct.error, zlib.error) as error:
+            raise HistogramError(
+                f"latency histogram {number} cannot be read: {error}",
+                hint="The run folder was changed, or written by a different program.",
+            ) from error
+    return counts
 
 
 def _values(indexes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -218,7 +218,7 @@ def test_examples_of_the_page_and_the_help_are_valid(printed: Printed) -> None:
     page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
     lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
     helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)
-    assert len(lines) == 9 and len(helped) == 4
+    assert len(lines) == 9 and len(helped) == 5
     for line in (*lines, *(one.replace("\\\n", " ") for one in helped)):
         assert printed(line).compare.baseline
     table = re.findall(r"^\| `(.*?)` \|", page, re.M)

@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[3] / "docs"
         ("guides/closed-work", "default", [24, 8]),
         ("guides/your-own-data", "default", [8]),
         ("guides/datasets", "quick", [24, 16]),
+        ("guides/goal", "default", [2]),
     ],
 )
 def test_the_experiments_of_a_page_can_be_run(
