@@ -402,3 +402,13 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
             for i, share in enumerate(shares)
         ]
     return probes
+
+
+def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
+    """The same run with a measurement at the same load, whose times are those of the run."""
+    assert record.done is not None
+    equal = {
+        **{"rate": rate, "share": 0.7, "connections": 1, "capacity": rate, "least": rate / 0.7},
+        "done": {**record.done, "arrival": "open-loop"},
+    }
+    return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]

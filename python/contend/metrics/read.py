@@ -88,9 +88,16 @@ def outcome(run: Run) -> Done | None:
     return run.done
 
 
+def at_rate(run: Run) -> Done | None:
+    """The outcome of the run's measurement at a rate that all levels hold, if it has one."""
+    equal = run.probes.get("equal_load")
+    return None if equal is None else equal["done"]
+
+
 def open_loop(run: Run) -> OpenLoop | None:
-    """The open loop's part of the outcome."""
-    return run.done.get("open") if run.done else None
+    """The open loop's part of the outcome, at the same load if that was measured."""
+    done = at_rate(run) or run.done
+    return done.get("open") if done else None
 
 
 def server(run: Run) -> ProcessDelta | None:
@@ -111,6 +118,18 @@ def classes(run: Run) -> Sequence[ClassFigures]:
 def kinds(run: Run) -> Sequence[KindFigures]:
     """The events of each kind."""
     return (run.done.get("kinds") if run.done else None) or ()
+
+
+def classes_at_rate(run: Run) -> Sequence[ClassFigures]:
+    """The queries of each class, at the same load if that was measured."""
+    done = at_rate(run) or run.done
+    return (done.get("classes") if done else None) or ()
+
+
+def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
+    """The events of each kind, at the same load if that was measured."""
+    done = at_rate(run) or run.done
+    return (done.get("kinds") if done else None) or ()
 
 
 def status(run: Run) -> Mapping[str, int] | None:

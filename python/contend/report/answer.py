@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from contend.experiment import Level, without_metric
 from contend.findings import (
+    REMEDY,
     Analysis,
     CellFigures,
     Compared,
@@ -229,6 +230,8 @@ def next_step(
     if not study.decides or whole is None:
         return ReportText("")
     claims = claims_of(compared, level)
+    if whole.held:
+        return ReportText("Next: {}.", REMEDY)
     if not claims:
         return ReportText("Next: {}.", would_take(study, analysis, whole))
     tones = {one.tone for one in (*claims.findings, *claims.more)}

@@ -15,6 +15,8 @@ from typing import Any
 from contend.experiment import Level, cell_key
 from contend.experiment.settings.plan_keys import STATEMENTS
 from contend.findings import (
+    REMEDY,
+    WAITS,
     Analysis,
     CellFigures,
     Compared,
@@ -215,7 +217,26 @@ def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | N
         if level is not None and (verdicts := _verdicts_of(level, analyses)):
             instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
             found.append(f"By statement, {instead}: {verdicts}.")
-    return found
+    return found + _held(analyses)
+
+
+def _held(analyses: Mapping[str, Analysis | None]) -> list[str]:
+    """Why there is no claim about some statements, and what to do."""
+    reasons = dict.fromkeys(
+        whole.held
+        for analysis in analyses.values()
+        if analysis is not None
+        for whole in analysis.compared.wholes
+        if whole.held
+    )
+    if not reasons:
+        return []
+    reason = next(iter(reasons)).removeprefix(f"it {WAITS}, and ")
+    return [
+        f"In this closed loop a statement's time {WAITS}, and {reason}. So it may fall although "
+        "the statement itself costs more. The service of each statement by itself is not known: "
+        f"{REMEDY}."
+    ]
 
 
 def _verdicts_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
@@ -227,7 +248,9 @@ def _verdicts_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
         whole = next((one for one in compared.wholes if one.level == level), None)
         if whole is None:
             continue
-        if whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
+        if whole.held:
+            by_tone["held"].append(name)
+        elif whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
             size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
             by_tone[whole.tone].append(f"{name}{size}")
         else:
@@ -238,6 +261,7 @@ def _verdicts_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
         "equivalent": "no difference that matters for",
         "crosses": "less time at one load and more at another for",
         "uncertain": "nothing certain over all cells for",
+        "held": "nothing is claimed for",
     }
     if len(by_tone["uncertain"]) > _LISTED:
         by_tone["uncertain"] = [f"{len(by_tone['uncertain'])} of them"]
