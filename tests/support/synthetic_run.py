@@ -408,7 +408,8 @@ def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
     """The same run with a measurement at the same load, whose times are those of the run."""
     assert record.done is not None
     equal = {
-        **{"rate": rate, "share": 0.7, "connections": 1, "capacity": rate, "least": rate / 0.7},
+        **{"rate": rate, "share": 0.7, "capacity": rate / 0.7, "least": rate / 0.7},
         "done": {**record.done, "arrival": "open-loop"},
+        "alone": {**record.done, "connections": 1},
     }
     return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def waits_for_others(metric: Metric, run: Run) -> bool:
     done = run.done
     if not is_of_one_kind(metric) or done is None:
         return False
-    if ".service_us_" in metric.name and at_rate(run) is not None:
+    if ".lag_us_" not in metric.name and at_rate(run) is not None:
         return False
     if "closed" not in str(done.get("arrival") or "closed-loop"):
         return False

@@ -50,6 +50,7 @@ from contend.lab.client import (
 )
 from contend.lab.design import Design, choose_design, differs_in, refuse_without_memory
 from contend.lab.effort import require_time, short_of_repeats
+from contend.lab.equal_load import equal_loads, why_not_equal_load
 from contend.lab.events import (
     Began,
     Interrupted,
@@ -156,6 +157,7 @@ def begin(
     ):
         why = "switching the server several times per second needs your consent (--yes)"
         design = replace(design, by="runs", why=why)
+    why_not_equal_load(experiment, design)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
@@ -311,8 +313,9 @@ def _conduct(
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
             schedule = Schedule(experiment, folder, design)
+            equal = equal_loads(experiment, design, folder, equipment.load, listen)
             runner = Runner(
-                experiment, testbeds, equipment.load, schedule.effort, listen, calibration
+                experiment, testbeds, equipment.load, schedule.effort, listen, calibration, equal
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared

@@ -180,7 +180,7 @@ def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
     yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, queries))
     yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, queries))
     yield from _times(f"{prefix}service_us", f"Service time of {name}",
-                      read.named(read.classes_at_rate, name),
+                      read.named(read.classes_alone, name),
                       lambda figures: figures["latency_us"])
 
 
@@ -197,11 +197,12 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
                  read.over(failed, read.total(events, failed)))
     yield Metric(f"{prefix}retries_per_event", f"Retries per {name}", "",
                  read.over(retries, events))
-    yield from _times(f"{prefix}response_us", f"Response time of {name}", find,
+    yield from _times(f"{prefix}response_us", f"Response time of {name}",
+                      read.named(read.kinds_at_rate, name),
                       lambda figures: figures["latency_us"],
                       lambda figures: figures["latency_hdr_ns"])
     yield from _times(f"{prefix}service_us", f"Service time of {name}",
-                      read.named(read.kinds_at_rate, name),
+                      read.named(read.kinds_alone, name),
                       lambda figures: figures.get("service_us"))
     yield from _times(f"{prefix}lag_us", f"Lag of {name}", find,
                       lambda figures: figures.get("lag_us"))

@@ -427,7 +427,7 @@ class Probes(TypedDict, total=False):
     placement: of `server` and `client`, as read from the kernel, if it was requested.
     profile: by a profiler, if it was requested.
     loaded: files that a script loaded after its body had run; earlier ones are the session's.
-    equal_load: the same level at a rate that all levels hold (`load.rate`).
+    equal_load: the same level at a rate that all levels hold, and on one connection (`load.rate`).
     """
 
     status: dict[str, int]
@@ -461,20 +461,19 @@ class Probes(TypedDict, total=False):
 
 
 class EqualLoad(TypedDict):
-    """A run's measurement at a rate that all levels hold, one statement at a time unless
-    `connections` says otherwise.
+    """A run's measurements with the same load on all levels.
 
     rate: events per second that all levels got; share: of the smallest capacity.
-    capacity: events per second of this level in a closed loop on those connections.
-    least: the smallest capacity of all levels.
+    capacity: events per second of this level in a closed loop; least: the smallest of all levels.
+    done: at that rate. alone: on one connection, where no statement waits for another one.
     """
 
     rate: float
     share: float
-    connections: int
     capacity: float
     least: float
     done: Done
+    alone: Done
 
 
 class DesignFacts(TypedDict, total=False):

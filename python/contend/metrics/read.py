@@ -89,15 +89,21 @@ def outcome(run: Run) -> Done | None:
 
 
 def at_rate(run: Run) -> Done | None:
-    """The outcome of the run's measurement at a rate that all levels hold, if it has one."""
+    """The outcome at a rate that all levels hold, if that was measured."""
     equal = run.probes.get("equal_load")
     return None if equal is None else equal["done"]
 
 
+def alone(run: Run) -> Done | None:
+    """The outcome on a single connection, where no statement waits for another one, if that was
+    measured."""
+    equal = run.probes.get("equal_load")
+    return None if equal is None else equal["alone"]
+
+
 def open_loop(run: Run) -> OpenLoop | None:
-    """The open loop's part of the outcome, at the same load if that was measured."""
-    done = at_rate(run) or run.done
-    return done.get("open") if done else None
+    """The open loop's part of the outcome."""
+    return run.done.get("open") if run.done else None
 
 
 def server(run: Run) -> ProcessDelta | None:
@@ -120,16 +126,25 @@ def kinds(run: Run) -> Sequence[KindFigures]:
     return (run.done.get("kinds") if run.done else None) or ()
 
 
-def classes_at_rate(run: Run) -> Sequence[ClassFigures]:
-    """The queries of each class, at the same load if that was measured."""
-    done = at_rate(run) or run.done
+def classes_alone(run: Run) -> Sequence[ClassFigures]:
+    """The queries of each class: on a single connection if that was measured."""
+    done = alone(run) or run.done
     return (done.get("classes") if done else None) or ()
 
 
 def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
-    """The events of each kind, at the same load if that was measured."""
+    """The events of each kind: at the same load if that was measured."""
     done = at_rate(run) or run.done
     return (done.get("kinds") if done else None) or ()
+
+
+def kinds_alone(run: Run) -> Sequence[KindFigures]:
+    """The events of each kind, with their service times. On a single connection a closed loop has
+    no other times."""
+    done = alone(run)
+    if done is None:
+        return kinds(run)
+    return [{**kind, "service_us": kind["latency_us"]} for kind in done.get("kinds", ())]
 
 
 def status(run: Run) -> Mapping[str, int] | None:

@@ -62,8 +62,13 @@ def answer_of(
     panels: Sequence[Panel],
     cells: Sequence[CellFigures],
     progress: Progress,
+    by_statement: Sequence[str] = (),
 ) -> Answer:
-    """The experiment's result, or that there is none yet."""
+    """The experiment's result, or that there is none yet.
+
+    Args:
+        by_statement: what is certain of each statement; in place of the price.
+    """
     if not cells:
         return _nothing(study, progress)
     first, *further = analyses
@@ -79,7 +84,10 @@ def answer_of(
             within_sentence(sentence),
         )
     others = (
-        price_of(
+        *map(ReportText.written, by_statement),
+        ReportText("")
+        if by_statement
+        else price_of(
             [
                 *(one.compared for one in further if one is not None),
                 *(one for one in costs if one.metric.name in PRICED),

@@ -28,7 +28,7 @@ from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.sections import sessions, shape
+from contend.sections import sessions, shape, statements
 from contend.sections.model import (
     Chart,
     Inputs,
@@ -141,7 +141,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
         progress=progress,
         answer=part(
             "Answer",
-            lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
+            lambda: answer_of(
+                study, naming, analyses, costs, panels, cells, progress, _by_statement(study, made)
+            ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
         gate=gate_of_study(study, first, gate_of(study, first)),
@@ -253,6 +255,14 @@ def _cells(study: Study) -> tuple[CellFigures, ...]:
 def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
     requests = expected_of(study, study.runs_of(figures.cell))
     return figures if requests is None else replace(figures, expected={KEY_REQUESTS: requests})
+
+
+def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
+    """What is certain of each statement with the same load on all levels; empty without that."""
+    if not statements.rate_text(study):
+        return ()
+    found = (one.found for one in made if one.section is statements.SECTION)
+    return next((one.sentences for one in found if one is not None), ())
 
 
 def _arrival(study: Study) -> str:

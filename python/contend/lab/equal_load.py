@@ -1,0 +1,287 @@
+"""Both sides at the same load: finds a rate that every level of a block holds, and measures all
+levels at it and on one connection, slice by slice.
+
+The search comes before the first block of a context: each level in a closed loop, in short slices.
+The smallest capacity times `load.rate_share` is the rate of all blocks of that context. It is kept
+with each run, so that a resumed run continues with it.
+
+The rate shows what clients wait for, which includes waiting for other statements: at the same rate
+a level with cheap selects has more idle CPUs for its inserts. Only on one connection a time is that
+of the statement itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from contend.errors import RequestError
+from contend.experiment import (
+    Cell,
+    CellKey,
+    Experiment,
+    Planned,
+    cell_key,
+    cell_specs,
+    is_of_treatments,
+)
+from contend.experiment.settings.equal_load import (
+    CLOSED,
+    EQUAL,
+    RATE,
+    SHARE,
+    has_equal_load,
+)
+from contend.experiment.settings.load import Slicing
+from contend.host.placement import Placed
+from contend.lab import probes
+from contend.lab.design import Design
+from contend.lab.events import Listener, Notice
+from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
+from contend.metrics.outcome import Done
+from contend.metrics.probed import EqualLoad, RunWarning
+from contend.metrics.read import THREAD_SHARE_MAX
+from contend.store import RunFolder, RunRecord
+from contend.units import format_duration
+
+SEARCH_S = 2.0
+"""Minimum time of each level in the search, and at the rate that it finds."""
+
+ROUNDS_MIN = 4
+
+HELD_SHARE = 0.8
+"""Share of the rate that a level must answer in the trial of the rate."""
+
+
+def why_not_equal_load(experiment: Experiment, design: Design) -> str | None:
+    """Why levels are not measured at the same load; None if they are.
+
+    Raises:
+        RequestError: the experiment insists on it.
+    """
+    specs = list(cell_specs(experiment))
+    if experiment.compared is None or is_of_treatments(experiment):
+        return "nothing is compared"
+    if not all(has_equal_load(spec.values) for spec in specs):
+        return "no cell wants it"
+    if design.in_slices:
+        return None
+    why = design.why or 'compare.by is "runs"'
+    if any(spec[RATE] == EQUAL for spec in specs):
+        raise RequestError(
+            f'{RATE} = "{EQUAL}" needs levels that are compared in slices: {why}',
+            hint=f"Remove {RATE}, or what prevents slices.",
+        )
+    return why
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The rate of a context, in events per second, and what each level does in a closed loop."""
+
+    rate: float
+    capacities: Mapping[CellKey, float]
+
+    @property
+    def least(self) -> float:
+        return min(self.capacities.values())
+
+
+class EqualLoads:
+    """The rates of an experiment's contexts, and the measurements at them.
+
+    Args:
+        records: runs of earlier sessions, which have the rates found then.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        load: LoadDriver,
+        listen: Listener,
+        records: Iterable[RunRecord] = (),
+    ) -> None:
+        self._experiment = experiment
+        self._load = load
+        self._listen = listen
+        self._offered: dict[CellKey, Offered] = {}
+        for record in records:
+            self._remember(record)
+
+    def _remember(self, record: RunRecord) -> None:
+        if (equal := record.probes.get("equal_load")) is None:
+            return
+        context = self._context(record.cell)
+        before = self._offered.get(context, Offered(equal["rate"], {}))
+        capacities = {**before.capacities, cell_key(record.cell): equal["capacity"]}
+        self._offered[context] = Offered(before.rate, capacities)
+
+    def _context(self, cell: Cell) -> CellKey:
+        compared = self._experiment.compare.baseline
+        return cell_key({path: level for path, level in cell.items() if path not in compared})
+
+    def find(
+        self,
+        runs: Sequence[Planned],
+        arms: Sequence[ArmSpec],
+        slices: Slicing,
+        *,
+        seed: int,
+        env: Mapping[str, str],
+    ) -> None:
+        """Find the rate for the context of these runs, if it is not known.
+
+        Raises:
+            RequestError: a level answers nothing, or does not hold the rate.
+        """
+        context = self._context(runs[0].cell)
+        if context in self._offered:
+            return
+        cut = _cut(slices, SEARCH_S)
+        try:
+            closed = self._drive(arms, cut, seed, env)
+        except LoadFailed:
+            # The next block will report the error.
+            return
+        found = [_events_per_s(done) for done in closed]
+        if none := next((arm for arm, one in zip(arms, found, strict=True) if not one), None):
+            raise RequestError(
+                f"no rate is found for the same load: {none.name} ended no event in "
+                f"{format_duration(cut.rounds * cut.slice_s)}",
+                hint=f'Make load.slice longer, or write {RATE} = "{CLOSED}".',
+            )
+        share = float(arms[0].cell[SHARE])
+        slowest = min(range(len(arms)), key=found.__getitem__)
+        rate = share * found[slowest]
+        self._try(arms, rate, cut, seed, env)
+        keys = [cell_key(run.cell) for run in runs]
+        self._offered[context] = Offered(rate, dict(zip(keys, found, strict=True)))
+        text = (
+            f"both sides at the same load: {rate:,.4g} events per second, {share:.0%} of what "
+            f"{arms[slowest].name} holds"
+        )
+        if closed[slowest]["client_busiest_thread_share"] > THREAD_SHARE_MAX:
+            text = f"{text}; there the client is at its limit, so the server may hold more"
+        self._listen(Notice(text))
+
+    def _try(
+        self, arms: Sequence[ArmSpec], rate: float, cut: Slicing, seed: int, env: Mapping[str, str]
+    ) -> None:
+        hint = f'Lower {SHARE}, or write {RATE} = "{CLOSED}".'
+        try:
+            tried = self._drive([_open(arm, rate) for arm in arms], cut, seed, env)
+        except LoadFailed as error:
+            raise RequestError(
+                f"a level failed at {rate:,.4g} events per second: {error.message}", hint=hint
+            ) from error
+        for arm, done in zip(arms, tried, strict=True):
+            loop = done.get("open")
+            due = float(loop.get("due", 0)) if loop else 0.0
+            if float(done.get("events") or 0) < HELD_SHARE * due:
+                raise RequestError(
+                    f"{arm.name} does not hold {rate:,.4g} events per second: it ended "
+                    f"{done.get('events', 0)} of {due:.0f}",
+                    hint=hint,
+                )
+
+    def measure(
+        self,
+        runs: Sequence[Planned],
+        arms: Sequence[ArmSpec],
+        slices: Slicing,
+        records: Sequence[RunRecord],
+        *,
+        seed: int,
+        env: Mapping[str, str],
+        placed: Placed | None = None,
+    ) -> list[RunRecord]:
+        """The records of a block with a measurement of all its levels at the same load.
+
+        Raises:
+            LoadFailed: contend-load gave no result.
+        """
+        offered = self._offered.get(self._context(runs[0].cell))
+        if offered is None:
+            return list(records)
+        at_rate = self._drive([_open(arm, offered.rate) for arm in arms], slices, seed, env, placed)
+        alone = self._drive([_alone(arm) for arm in arms], slices, seed, env, placed)
+        share = float(arms[0].cell[SHARE])
+        return [
+            _with(record, offered, share, done, by_itself)
+            for record, done, by_itself in zip(records, at_rate, alone, strict=True)
+        ]
+
+    def _drive(
+        self,
+        arms: Sequence[ArmSpec],
+        slices: Slicing,
+        seed: int,
+        env: Mapping[str, str],
+        placed: Placed | None = None,
+    ) -> list[Done]:
+        plan = plan_in_slices(arms, slices, seed=seed)
+        whole = self._load.run(plan, env=env, on_event=lambda _event: None, placed=placed)
+        return [arm["done"] for arm in whole["arms"]]
+
+
+def equal_loads(
+    experiment: Experiment,
+    design: Design,
+    folder: RunFolder,
+    load: LoadDriver,
+    listen: Listener,
+) -> EqualLoads | None:
+    """Those of a run folder; None if its levels are not measured at the same load. A folder of a
+    contend that did not measure them goes on without."""
+    if why_not_equal_load(experiment, design) is not None:
+        return None
+    measured = [one for one in folder.records(intervals=False) if one.status == "ok"]
+    if measured and not any("equal_load" in one.probes for one in measured):
+        return None
+    return EqualLoads(experiment, load, listen, measured)
+
+
+def _cut(slices: Slicing, least_s: float) -> Slicing:
+    rounds = max(ROUNDS_MIN, math.ceil(least_s / slices.slice_s))
+    return replace(slices, rounds=rounds, look_reads_per_s=None)
+
+
+def _plain(arm: ArmSpec, **changes: object) -> ArmSpec:
+    return replace(arm, cell=arm.cell.having(**changes))
+
+
+def _open(arm: ArmSpec, rate: float) -> ArmSpec:
+    return _plain(arm, load__arrival={"kind": "open", "rate": rate})
+
+
+def _alone(arm: ArmSpec) -> ArmSpec:
+    return _plain(arm, load__connections=1, load__depth=1, load__threads=None)
+
+
+def _events_per_s(done: Done) -> float:
+    return done["events_in_parts"] / done["measured_s"] if done["measured_s"] > 0 else 0.0
+
+
+def _with(record: RunRecord, offered: Offered, share: float, done: Done, alone: Done) -> RunRecord:
+    equal: EqualLoad = {
+        "rate": offered.rate,
+        "share": share,
+        "capacity": offered.capacities.get(cell_key(record.cell), offered.least),
+        "least": offered.least,
+        "done": done,
+        "alone": alone,
+    }
+    marks: list[RunWarning] = [
+        {**mark, "message": f"at the same load: {mark['message']}"}
+        for mark in probes.warnings_of(done, {}, probes.Expected())
+        if mark["code"] in _MARKS
+    ]
+    return replace(
+        record,
+        probes={**record.probes, "equal_load": equal},
+        warnings=[*record.warnings, *marks],
+    )
+
+
+_MARKS = frozenset({"client-limited", "overloaded", "queries-failed", "ended-early"})
