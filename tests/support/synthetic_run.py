@@ -410,6 +410,6 @@ def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
     equal = {
         **{"rate": rate, "share": 0.7, "capacity": rate / 0.7, "least": rate / 0.7},
         "done": {**record.done, "arrival": "open-loop"},
-        "alone": {**record.done, "connections": 1},
+        "alone": {"all": {**record.done, "connections": 1}},
     }
     return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]

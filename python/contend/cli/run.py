@@ -89,6 +89,13 @@ def add_run(parser: Parser) -> None:
         help="measuring time, such as 90s or 10m (like --set compare.at_most=TIME)",
     )
     parser.add_argument(
+        "--equal-load",
+        action="store_true",
+        help="also measure times of statements with the same load on all levels: at a rate that "
+        "the slower one holds, and each kind by itself (load.rate); the default for several "
+        "statements that are compared in slices",
+    )
+    parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
@@ -279,6 +286,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
+    sets += ["load.rate=equal"] if args.equal_load else []
     limit = args.fail_if_slower
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     if args.members and args.server is not None:
@@ -297,6 +305,7 @@ def _refuse_with_resume(args: argparse.Namespace) -> None:
         "--set": args.set,
         "--for": args.time,
         "--check-each": args.check_each,
+        "--equal-load": args.equal_load,
         "--fail-if-slower": args.fail_if_slower,
         "--quick": args.quick,
         "--full": args.full,

@@ -19,7 +19,7 @@ from contend.findings.study import Study, log_ratio, reading_of
 from contend.metrics import FIXED, Metric, Run
 from contend.metrics.model import THROUGHPUT
 from contend.metrics.names import PARTS_WITH_TIMES
-from contend.metrics.read import at_rate
+from contend.metrics.read import alone, at_rate
 from contend.store import RunRecord
 from contend.units import fact
 
@@ -51,7 +51,9 @@ def waits_for_others(metric: Metric, run: Run) -> bool:
     done = run.done
     if not is_of_one_kind(metric) or done is None:
         return False
-    if ".lag_us_" not in metric.name and at_rate(run) is not None:
+    if ".service_us_" in metric.name and alone(run):
+        return False
+    if ".response_us_" in metric.name and at_rate(run) is not None:
         return False
     if "closed" not in str(done.get("arrival") or "closed-loop"):
         return False

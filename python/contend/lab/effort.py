@@ -143,11 +143,10 @@ def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
     if ends_with_its_work(cell.values):
         return Slicing(cell["load.measure"], 0.0, 1)
     slice_s, settle_s = cell["load.slice"], cell["load.settle"]
-    return Slicing(
-        max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s,
-        max(SETTLE_S, response_s) if settle_s is None else settle_s,
-        1,
-    )
+    slice_s = max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s
+    # contend-load refuses to settle for longer than it measures.
+    usual_s = min(max(SETTLE_S, response_s), slice_s)
+    return Slicing(slice_s, usual_s if settle_s is None else settle_s, 1)
 
 
 def _writes(cell: CellSpec) -> bool:

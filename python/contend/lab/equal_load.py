@@ -1,20 +1,22 @@
 """Both sides at the same load: finds a rate that every level of a block holds, and measures all
-levels at it and on one connection, slice by slice.
+levels at it; then each kind of event by itself on one connection, slice by slice.
 
 The search comes before the first block of a context: each level in a closed loop, in short slices.
 The smallest capacity times `load.rate_share` is the rate of all blocks of that context. It is kept
 with each run, so that a resumed run continues with it.
 
 The rate shows what clients wait for, which includes waiting for other statements: at the same rate
-a level with cheap selects has more idle CPUs for its inserts. Only on one connection a time is that
-of the statement itself.
+a level with cheap selects has more idle CPUs for its inserts. Only by itself a statement waits for
+no other, and meets the same caches and the same neighbours on all levels.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from contend.errors import RequestError
 from contend.experiment import (
@@ -33,11 +35,12 @@ from contend.experiment.settings.equal_load import (
     SHARE,
     has_equal_load,
 )
-from contend.experiment.settings.load import Slicing
+from contend.experiment.settings.load import SETTLE_S, Slicing
 from contend.host.placement import Placed
 from contend.lab import probes
 from contend.lab.design import Design
 from contend.lab.events import Listener, Notice
+from contend.lab.measure import now
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
 from contend.metrics.outcome import Done
 from contend.metrics.probed import EqualLoad, RunWarning
@@ -45,10 +48,25 @@ from contend.metrics.read import THREAD_SHARE_MAX
 from contend.store import RunFolder, RunRecord
 from contend.units import format_duration
 
-SEARCH_S = 2.0
+SEARCH_S = 1.0
 """Minimum time of each level in the search, and at the rate that it finds."""
 
 ROUNDS_MIN = 4
+
+RATE_BLOCK_S = 0.5
+"""Minimum time of each level at the rate, in a block."""
+
+ALONE_S, RESPONSES = 0.1, 5
+"""Minimum length of a slice of one kind by itself, and the events that it has time for."""
+
+ALONE_ROUNDS, ALONE_BLOCK_S = 2, 0.3
+"""Minimum rounds, and seconds, of a kind in a block."""
+
+DIVISIBLE = "sql"
+"""The kind of workload whose events can be asked one kind at a time (`workload.shares`)."""
+
+KINDS_MAX = 12
+"""Kinds of event that are measured by themselves: those that take most of the time."""
 
 HELD_SHARE = 0.8
 """Share of the rate that a level must answer in the trial of the rate."""
@@ -78,10 +96,13 @@ def why_not_equal_load(experiment: Experiment, design: Design) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The rate of a context, in events per second, and what each level does in a closed loop."""
+    """The rate of a context, in events per second, and what each level does in a closed loop.
+    `kinds` has those that can be measured by themselves, with the seconds that one event takes at
+    the slowest level."""
 
     rate: float
     capacities: Mapping[CellKey, float]
+    kinds: Mapping[str, float]
 
     @property
     def least(self) -> float:
@@ -106,6 +127,7 @@ class EqualLoads:
         self._load = load
         self._listen = listen
         self._offered: dict[CellKey, Offered] = {}
+        self._without: set[CellKey] = set()
         for record in records:
             self._remember(record)
 
@@ -113,9 +135,12 @@ class EqualLoads:
         if (equal := record.probes.get("equal_load")) is None:
             return
         context = self._context(record.cell)
-        before = self._offered.get(context, Offered(equal["rate"], {}))
+        before = self._offered.get(context, Offered(equal["rate"], {}, {}))
         capacities = {**before.capacities, cell_key(record.cell): equal["capacity"]}
-        self._offered[context] = Offered(before.rate, capacities)
+        kinds = dict(before.kinds)
+        for kind, done in equal["alone"].items():
+            kinds[kind] = max(kinds.get(kind, 0.0), done["latency_us"]["p50"] / 1e6)
+        self._offered[context] = Offered(before.rate, capacities, kinds)
 
     def _context(self, cell: Cell) -> CellKey:
         compared = self._experiment.compare.baseline
@@ -130,14 +155,32 @@ class EqualLoads:
         seed: int,
         env: Mapping[str, str],
     ) -> None:
-        """Find the rate for the context of these runs, if it is not known.
+        """Find the rate for the context of these runs, if it is not known. Without one, unless the
+        file insists, its blocks have a closed loop only.
 
         Raises:
-            RequestError: a level answers nothing, or does not hold the rate.
+            RequestError: the file insists, and a level answers nothing or does not hold the rate.
         """
         context = self._context(runs[0].cell)
-        if context in self._offered:
+        if context in self._offered or context in self._without:
             return
+        try:
+            self._search(context, runs, arms, slices, seed, env)
+        except RequestError as error:
+            if arms[0].cell[RATE] == EQUAL:
+                raise
+            self._without.add(context)
+            self._listen(Notice(f"nothing is measured at the same load: {error.message}"))
+
+    def _search(
+        self,
+        context: CellKey,
+        runs: Sequence[Planned],
+        arms: Sequence[ArmSpec],
+        slices: Slicing,
+        seed: int,
+        env: Mapping[str, str],
+    ) -> None:
         cut = _cut(slices, SEARCH_S)
         try:
             closed = self._drive(arms, cut, seed, env)
@@ -156,7 +199,8 @@ class EqualLoads:
         rate = share * found[slowest]
         self._try(arms, rate, cut, seed, env)
         keys = [cell_key(run.cell) for run in runs]
-        self._offered[context] = Offered(rate, dict(zip(keys, found, strict=True)))
+        capacities = dict(zip(keys, found, strict=True))
+        self._offered[context] = Offered(rate, capacities, _kinds_of(arms, closed))
         text = (
             f"both sides at the same load: {rate:,.4g} events per second, {share:.0%} of what "
             f"{arms[slowest].name} holds"
@@ -204,12 +248,28 @@ class EqualLoads:
         offered = self._offered.get(self._context(runs[0].cell))
         if offered is None:
             return list(records)
-        at_rate = self._drive([_open(arm, offered.rate) for arm in arms], slices, seed, env, placed)
-        alone = self._drive([_alone(arm) for arm in arms], slices, seed, env, placed)
+        rounds = max(slices.rounds, math.ceil(RATE_BLOCK_S / slices.slice_s))
+        at_rate = self._drive(
+            [_open(arm, offered.rate) for arm in arms],
+            replace(slices, rounds=rounds),
+            seed,
+            env,
+            placed,
+        )
+        alone = {
+            kind: self._drive(
+                [_alone(arm, kind) for arm in arms],
+                _cut_alone(slices, took_s, len(offered.kinds)),
+                seed,
+                env,
+                placed,
+            )
+            for kind, took_s in offered.kinds.items()
+        }
         share = float(arms[0].cell[SHARE])
         return [
-            _with(record, offered, share, done, by_itself)
-            for record, done, by_itself in zip(records, at_rate, alone, strict=True)
+            _with(record, offered, share, done, {kind: of[at] for kind, of in alone.items()})
+            for at, (record, done) in enumerate(zip(records, at_rate, strict=True))
         ]
 
     def _drive(
@@ -255,15 +315,42 @@ def _open(arm: ArmSpec, rate: float) -> ArmSpec:
     return _plain(arm, load__arrival={"kind": "open", "rate": rate})
 
 
-def _alone(arm: ArmSpec) -> ArmSpec:
-    return _plain(arm, load__connections=1, load__depth=1, load__threads=None)
+def _alone(arm: ArmSpec, kind: str) -> ArmSpec:
+    workload = {**arm.cell["workload"], "shares": {kind: 100}}
+    one: dict[str, Any] = {"load__connections": 1, "load__depth": 1, "load__threads": None}
+    return _plain(arm, workload=workload, **one)
+
+
+def _cut_alone(slices: Slicing, took_s: float, kinds: int) -> Slicing:
+    """Short slices for short events, and as many rounds as all kinds together have time for."""
+    slice_s = min(slices.slice_s, max(ALONE_S, RESPONSES * took_s))
+    of_all_s = max(ALONE_BLOCK_S, slices.rounds * slices.slice_s / kinds)
+    rounds = max(ALONE_ROUNDS, round(of_all_s / slice_s))
+    settle_s = min(slices.settle_s, slice_s, max(SETTLE_S, took_s))
+    return replace(slices, slice_s=slice_s, settle_s=settle_s, rounds=rounds)
+
+
+def _kinds_of(arms: Sequence[ArmSpec], closed: Sequence[Done]) -> dict[str, float]:
+    """The kinds of the user's own statements, which a plan can ask one by one."""
+    if any(arm.cell.workload.kind != DIVISIBLE for arm in arms):
+        return {}
+    seconds: dict[str, float] = {}
+    share: dict[str, float] = defaultdict(float)
+    for kind in (kind for done in closed for kind in done.get("kinds", ())):
+        name, times = kind["name"], kind["latency_us"]
+        share[name] += times["mean"] * kind["events"]
+        seconds[name] = max(seconds.get(name, 0.0), times["p50"] / 1e6)
+    most = sorted(seconds, key=lambda name: -share[name])[:KINDS_MAX]
+    return {name: one for name, one in seconds.items() if name in most}
 
 
 def _events_per_s(done: Done) -> float:
     return done["events_in_parts"] / done["measured_s"] if done["measured_s"] > 0 else 0.0
 
 
-def _with(record: RunRecord, offered: Offered, share: float, done: Done, alone: Done) -> RunRecord:
+def _with(
+    record: RunRecord, offered: Offered, share: float, done: Done, alone: dict[str, Done]
+) -> RunRecord:
     equal: EqualLoad = {
         "rate": offered.rate,
         "share": share,
@@ -279,6 +366,7 @@ def _with(record: RunRecord, offered: Offered, share: float, done: Done, alone: 
     ]
     return replace(
         record,
+        ended_at=now(),
         probes={**record.probes, "equal_load": equal},
         warnings=[*record.warnings, *marks],
     )

@@ -259,7 +259,7 @@ def _drift(cell: CellSpec, record: RunRecord) -> float:
     known = record.probes.get("dataset") or {}
     rows = max(1, cell.data.rows_in_all or int(known.get("rows") or 0))
     each = int(workload.get("batch_rows") or workload.get("batch") or 1)
-    dones = (record.done, at_rate(record), alone(record))
+    dones = (record.done, at_rate(record), *alone(record).values())
     begun = sum(done["begun"] for done in dones if done is not None)
     return share * each * begun / rows
 

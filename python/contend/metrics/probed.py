@@ -427,7 +427,7 @@ class Probes(TypedDict, total=False):
     placement: of `server` and `client`, as read from the kernel, if it was requested.
     profile: by a profiler, if it was requested.
     loaded: files that a script loaded after its body had run; earlier ones are the session's.
-    equal_load: the same level at a rate that all levels hold, and on one connection (`load.rate`).
+    equal_load: the same level at a rate that all levels hold, and each kind alone (`load.rate`).
     """
 
     status: dict[str, int]
@@ -465,7 +465,8 @@ class EqualLoad(TypedDict):
 
     rate: events per second that all levels got; share: of the smallest capacity.
     capacity: events per second of this level in a closed loop; least: the smallest of all levels.
-    done: at that rate. alone: on one connection, where no statement waits for another one.
+    done: at that rate. alone: each kind of event by itself on one connection, by its name. There
+        no statement waits for another one. Empty if the workload cannot be divided.
     """
 
     rate: float
@@ -473,7 +474,7 @@ class EqualLoad(TypedDict):
     capacity: float
     least: float
     done: Done
-    alone: Done
+    alone: dict[str, Done]
 
 
 class DesignFacts(TypedDict, total=False):

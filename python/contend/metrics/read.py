@@ -94,11 +94,11 @@ def at_rate(run: Run) -> Done | None:
     return None if equal is None else equal["done"]
 
 
-def alone(run: Run) -> Done | None:
-    """The outcome on a single connection, where no statement waits for another one, if that was
-    measured."""
+def alone(run: Run) -> Mapping[str, Done]:
+    """The outcomes of each kind of event by itself on one connection, by the name of the kind;
+    empty if that was not measured."""
     equal = run.probes.get("equal_load")
-    return None if equal is None else equal["alone"]
+    return {} if equal is None else equal["alone"]
 
 
 def open_loop(run: Run) -> OpenLoop | None:
@@ -127,9 +127,11 @@ def kinds(run: Run) -> Sequence[KindFigures]:
 
 
 def classes_alone(run: Run) -> Sequence[ClassFigures]:
-    """The queries of each class: on a single connection if that was measured."""
-    done = alone(run) or run.done
-    return (done.get("classes") if done else None) or ()
+    """The queries of each class: of each kind by itself if that was measured."""
+    if not (by_kind := alone(run)):
+        return classes(run)
+    found = (one for done in by_kind.values() for one in done.get("classes", ()))
+    return [one for one in found if one["queries"]]
 
 
 def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
@@ -139,12 +141,12 @@ def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
 
 
 def kinds_alone(run: Run) -> Sequence[KindFigures]:
-    """The events of each kind, with their service times. On a single connection a closed loop has
-    no other times."""
-    done = alone(run)
-    if done is None:
+    """The events of each kind, with their service times, by itself if that was measured. A closed
+    loop has no other times."""
+    if not (by_kind := alone(run)):
         return kinds(run)
-    return [{**kind, "service_us": kind["latency_us"]} for kind in done.get("kinds", ())]
+    found = (kind for done in by_kind.values() for kind in done.get("kinds", ()))
+    return [{**kind, "service_us": kind["latency_us"]} for kind in found if kind["events"]]
 
 
 def status(run: Run) -> Mapping[str, int] | None:

@@ -26,7 +26,7 @@ from contend.findings import (
     claims_of,
 )
 from contend.metrics import Metric, metric_of
-from contend.metrics.read import at_rate
+from contend.metrics.read import alone, at_rate
 from contend.sections.model import (
     Inputs,
     Layout,
@@ -56,8 +56,8 @@ FIGURES = (
 _LISTED = 6
 """Up to this number, inconclusive statements are named; more are counted."""
 
-_MEAN, _TAIL = "service_us_mean", "service_us_p95"
-_ENDS = {_MEAN: "mean, ms", _TAIL: "95th percentile, ms"}
+_MEAN, _MEDIAN, _TAIL = "service_us_mean", "service_us_p50", "service_us_p95"
+_ENDS = {_MEAN: "mean, ms", _MEDIAN: "median, ms", _TAIL: "95th percentile, ms"}
 
 MOST = 40
 """Maximum number of statements analysed one by one: those that took most time."""
@@ -103,7 +103,10 @@ def statements_of(inputs: Inputs) -> Statements | None:
     names = [name for name in taken if name in most]
     own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
     found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
-    means = [_metric(name, _MEAN) for name in names]
+    by_itself = any(map(alone, study.measured))
+    # By itself a statement takes the same time again and again, unless a neighbour takes the CPU.
+    first = _MEDIAN if by_itself else _MEAN
+    means = [_metric(name, first) for name in names]
     kinds = [metric_of(f"event.{name}.response_us_mean") for name in _kinds_at_rate(study)]
     family = study.family("statements" if study.roles.baseline is not None else "first")
     every = analyses_of(study, [*means, *kinds], family)
@@ -111,20 +114,20 @@ def statements_of(inputs: Inputs) -> Statements | None:
     answers = dict(zip(_kinds_at_rate(study), every[len(means) :], strict=True))
     tables = [
         table
-        for end in (_MEAN, _TAIL)
+        for end in (first, _TAIL)
         for table in _tables(own, layout, panels, names, analyses, found, end)
     ]
     more = len(taken) - len(names)
     return Statements(
         lead="Service time, from sending a statement to the last byte of its answer"
-        + (", one statement at a time on a single connection. " if kinds else ". ")
+        + (", each kind by itself on one connection. " if by_itself else ". ")
         + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
         + (
             f"Shown are the {len(names)} that took most time; {more} more are in the runs."
             if more
             else ""
         ),
-        sentences=tuple(_sentences(study, naming, analyses, answers)),
+        sentences=tuple(_sentences(study, naming, analyses, answers, by_itself=by_itself)),
         texts=tuple(_texts(study, names)),
         tables=tuple(tables),
         compared=tuple(one.compared for one in every if one is not None),
@@ -169,7 +172,7 @@ def _tables(
             for row in map(_in_ms, measured):
                 label = name if len(measured) == 1 else f"{name}, {row.label}"
                 rows.append((label, *row.estimates))
-            analysis = analyses[name] if end == _MEAN and measured else None
+            analysis = analyses[name] if end != _TAIL and measured else None
             if analysis is not None:
                 changes = change_table(study.roles, layout, panel.context, analysis.compared)
                 rows += [
@@ -243,6 +246,8 @@ def _sentences(
     naming: Naming,
     analyses: Mapping[str, Analysis | None],
     answers: Mapping[str, Analysis | None],
+    *,
+    by_itself: bool,
 ) -> list[str]:
     """`InnoDB instead of MyISAM: less time for count_name 40 % (±3); …`, one per level; then the
     same of the answers at a rate that all levels hold."""
@@ -253,8 +258,8 @@ def _sentences(
     for level in roles.levels[1:]:
         if level is not None and (verdicts := _verdicts_of(level, analyses)):
             instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
-            alone = ", one at a time" if answers else ""
-            found.append(f"By statement{alone}, {instead}: {verdicts}.")
+            how = ", each by itself (median)" if by_itself else ""
+            found.append(f"By statement{how}, {instead}: {verdicts}.")
             if told := _verdicts_of(level, answers):
                 found.append(f"{rate_text(study)}, waiting for other statements included: {told}.")
     return found + _held(analyses)
@@ -330,7 +335,8 @@ def _json(found: Statements, inputs: Inputs) -> list[dict[str, Any]]:
     changes = {one.metric.name: one for one in found.compared}
     documents = []
     for name in dict.fromkeys(one.name for one in found.figures):
-        compared = changes.get(_metric(name, _MEAN).name)
+        ends = (_MEDIAN, _MEAN)
+        compared = next((changes[m] for e in ends if (m := _metric(name, e).name) in changes), None)
         documents.append(
             {
                 "name": name,

@@ -1,8 +1,8 @@
-"""The same load on all levels: a rate that each of them holds, and a single connection.
+"""The same load on all levels: a rate that each of them holds, and each kind of event by itself.
 
 In a closed loop a level that answers sooner also gets more work. At the same rate, clients of both
-levels wait for the same work. On a single connection no statement waits for another one, so a
-statement's time is that of the statement itself.
+levels wait for the same work. By itself on one connection, a statement waits for no other one, so
+its time is that of the statement itself.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ EQUAL_LOAD = (
         Choice((EQUAL, CLOSED)),
         None,
         "equal: after the closed loop of each block, measure the times of statements with the same "
-        "load on all levels: at a rate that each holds, and one statement at a time. closed: do "
+        "load on all levels: at a rate that each holds, and each kind by itself. closed: do "
         "not (default: equal for several kinds of statements that are compared in slices)",
         differs=Differs.LOAD,
     ),
