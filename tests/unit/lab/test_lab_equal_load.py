@@ -161,7 +161,7 @@ def dies(plan: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
     ("change", "named"),
     [
         (lambda _plan, usual: {**usual, "events_in_parts": 0.0}, "segments = 0 ended no event"),
-        (at_the_rate(events=9), "segments = 0 does not hold 350"),
+        (at_the_rate(events=0), "segments = 0 does not hold"),
         (dies, "gone away"),
     ],
     ids=["answers nothing", "falls behind", "dies"],
@@ -173,11 +173,23 @@ def test_a_level_that_cannot_is_refused(tmp_path: Path, change: Change, named: s
     assert 'load.rate = "closed"' in str(error.value.hint)
 
 
+def test_a_level_that_falls_behind_once_lowers_the_rate(tmp_path: Path) -> None:
+    def change(plan: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+        return {**usual, "events": 200} if rates_of(plan) == {350.0} else usual
+
+    server = Server(change)
+    _, _, (one, _) = found(mixed(tmp_path), server)
+    equal = one.probes["equal_load"]
+    # 200 events in the second of the trial.
+    assert equal["rate"] == pytest.approx(0.7 * equal["least"])
+    assert equal["least"] == pytest.approx(200)
+
+
 def test_without_the_files_word_it_is_left_out(tmp_path: Path) -> None:
-    server = Server(at_the_rate(events=9))
+    server = Server(at_the_rate(events=0))
     _, heard, records = found(mixed(tmp_path, **{'rate = "equal"': ""}), server)
     (notice,) = [one.text for one in heard if isinstance(one, Notice)]
-    assert "segments = 0 does not hold 350" in notice
+    assert "segments = 0 does not hold" in notice
     assert all("equal_load" not in one.probes for one in records)
 
 
