@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 def test_a_shop_is_measured_at_the_same_load(lab: Lab) -> None:
     text = SHOP.read_text(encoding="utf-8").replace("200_000", "2_000")
     text = text.replace('at_most = "150s"', 'repeats = 2\nby = "slices"')
-    text = text.replace('slice = "250ms"\nsettle = "100ms"', 'slice = "40ms"\nsettle = "10ms"')
+    text = text.replace("connections = 8", 'connections = 8\nslice = "40ms"\nsettle = "10ms"')
     lab.file.write_text(text)
     done = lab.contend("run", lab.file, "--server", lab.server, "--equal-load", "--out", lab.out)
     assert done.returncode == 0, done.stderr

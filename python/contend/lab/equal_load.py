@@ -51,12 +51,12 @@ from contend.units import format_duration
 SEARCH_S = 1.0
 """Minimum time of each level in the search, and at the rate that it finds."""
 
-ROUNDS_MIN = 4
+ROUNDS_MIN = 2
 
 RATE_BLOCK_S = 0.5
 """Minimum time of each level at the rate, in a block."""
 
-ALONE_S, RESPONSES = 0.1, 5
+ALONE_S, RESPONSES = 0.1, 6
 """Minimum length of a slice of one kind by itself, and the events that it has time for."""
 
 ALONE_ROUNDS, ALONE_BLOCK_S = 2, 0.3
@@ -141,7 +141,7 @@ class EqualLoads:
         capacities = {**before.capacities, cell_key(record.cell): equal["capacity"]}
         kinds = dict(before.kinds)
         for kind, done in equal["alone"].items():
-            kinds[kind] = max(kinds.get(kind, 0.0), done["latency_us"]["p50"] / 1e6)
+            kinds[kind] = max(kinds.get(kind, 0.0), _median_s(done))
         self._offered[context] = Offered(before.rate, capacities, kinds)
 
     def _context(self, cell: Cell) -> CellKey:
@@ -256,7 +256,8 @@ class EqualLoads:
         Raises:
             LoadFailed: contend-load gave no result.
         """
-        offered = self._offered.get(self._context(runs[0].cell))
+        context = self._context(runs[0].cell)
+        offered = self._offered.get(context)
         if offered is None:
             return list(records)
         rounds = max(slices.rounds, math.ceil(RATE_BLOCK_S / slices.slice_s))
@@ -267,16 +268,20 @@ class EqualLoads:
             env,
             placed,
         )
-        alone = {
-            kind: self._drive(
-                [_alone(arm, kind) for arm in arms],
-                _cut_alone(slices, took_s, len(offered.kinds)),
-                seed,
-                env,
-                placed,
-            )
-            for kind, took_s in offered.kinds.items()
-        }
+        alone: dict[str, list[Done]] = {}
+        took = dict(offered.kinds)
+        for kind, took_s in offered.kinds.items():
+            asked = [_alone(arm, kind) for arm in arms]
+            cut = _cut_alone(slices, took_s, len(took))
+            try:
+                alone[kind] = self._drive(asked, cut, seed, env, placed)
+                took[kind] = max(map(_median_s, alone[kind]))
+            except LoadFailed as error:
+                if error.code is not None or (kind == list(took)[-1] and not alone):
+                    raise
+                # No event fitted into a slice: this block is without the kind.
+                took[kind] = 2 * took_s
+        self._offered[context] = replace(offered, kinds=took)
         share = float(arms[0].cell[SHARE])
         return [
             _with(record, offered, share, done, {kind: of[at] for kind, of in alone.items()})
@@ -342,17 +347,23 @@ def _cut_alone(slices: Slicing, took_s: float, kinds: int) -> Slicing:
 
 
 def _kinds_of(arms: Sequence[ArmSpec], closed: Sequence[Done]) -> dict[str, float]:
-    """The kinds of the user's own statements, which a plan can ask one by one."""
+    """The kinds of the user's own statements, which a plan can ask one by one. By itself an event
+    waits for fewer others than among all connections."""
     if any(arm.cell.workload.kind != DIVISIBLE for arm in arms):
         return {}
+    others = math.sqrt(arms[0].cell["load.connections"])
     seconds: dict[str, float] = {}
     share: dict[str, float] = defaultdict(float)
     for kind in (kind for done in closed for kind in done.get("kinds", ())):
         name, times = kind["name"], kind["latency_us"]
         share[name] += times["mean"] * kind["events"]
-        seconds[name] = max(seconds.get(name, 0.0), times["p50"] / 1e6)
+        seconds[name] = max(seconds.get(name, 0.0), times["p50"] / 1e6 / others)
     most = sorted(seconds, key=lambda name: -share[name])[:KINDS_MAX]
     return {name: one for name, one in seconds.items() if name in most}
+
+
+def _median_s(done: Done) -> float:
+    return done["latency_us"]["p50"] / 1e6
 
 
 def _events_per_s(done: Done) -> float:

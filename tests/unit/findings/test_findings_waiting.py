@@ -86,6 +86,7 @@ def having(**figures: Any) -> Change:
         (lambda one: mixed(one, cpus=1.9), 1.0, "the CPUs were busy"),
         (without_server, 1.0, "whether the CPUs were busy is not known"),
         (having(arrival="closed-loop with pauses"), 2.4, "their throughput changed"),
+        (having(connections=1), 2.4, "their throughput changed"),
     ],
 )
 def test_it_is_held_with_the_reason(
@@ -103,10 +104,9 @@ def test_it_is_held_with_the_reason(
         (mixed, 1.0),
         (lambda one: mixed(one, names=("insert",)), 2.4),
         (having(arrival="open-loop"), 2.4),
-        (having(connections=1), 2.4),
         (lambda one: at_equal_load(mixed(one, cpus=1.9)), 2.4),
     ],
-    ids=["nothing changed", "one kind", "open loop", "one connection", "equal load"],
+    ids=["nothing changed", "one kind", "open loop", "equal load"],
 )
 def test_other_times_keep_their_claims(tmp_path: Path, change: Change, gain: float) -> None:
     found = finding_of(tmp_path / "run", change, gain)

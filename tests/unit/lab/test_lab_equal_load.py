@@ -230,7 +230,6 @@ def test_levels_that_do_not_take_turns_have_no_same_load(tmp_path: Path) -> None
         ({'rate = "equal"': ""}, True),
         ({'rate = "equal"': 'rate = "closed"'}, False),
         ({'rate = "equal"': "", MIX: 'kind = "sql"\ntext = "SELECT 1;"'}, False),
-        ({'rate = "equal"': "", "connections = 8": "connections = 1"}, False),
         ({'rate = "equal"': 'arrival = { kind = "open", rate = 5 }'}, False),
         ({'rate = "equal"': "", MIX: 'kind = "point_select"'}, False),
         ({MIX: 'kind = "point_select"'}, True),

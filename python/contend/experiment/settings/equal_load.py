@@ -52,8 +52,7 @@ def has_equal_load(cell: Values) -> bool:
     statements are of several kinds, which wait for one another in a closed loop."""
     if cell[RATE] is not None:
         return bool(cell[RATE] == EQUAL)
-    several = _kinds(cell["workload"]) > 1 and cell["load.connections"] > 1
-    return several and _is_plain(cell) and not ends_with_its_work(cell)
+    return _kinds(cell["workload"]) > 1 and _is_plain(cell) and not ends_with_its_work(cell)
 
 
 def _kinds(workload: Mapping[str, Any]) -> int:
