@@ -59,7 +59,7 @@ RATE_BLOCK_S = 0.5
 ALONE_S, RESPONSES = 0.1, 6
 """Minimum length of a slice of one kind by itself, and the events that it has time for."""
 
-ALONE_ROUNDS, ALONE_BLOCK_S = 2, 0.3
+ALONE_ROUNDS, ALONE_BLOCK_S = 2, 0.5
 """Minimum rounds, and seconds, of a kind in a block."""
 
 DIVISIBLE = "sql"
