@@ -40,7 +40,6 @@ from contend.host.placement import Placed
 from contend.lab import probes
 from contend.lab.design import Design
 from contend.lab.events import Listener, Notice
-from contend.lab.measure import now
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
 from contend.metrics.outcome import Done
 from contend.metrics.probed import EqualLoad, RunWarning
@@ -245,13 +244,16 @@ class EqualLoads:
         runs: Sequence[Planned],
         arms: Sequence[ArmSpec],
         slices: Slicing,
-        records: Sequence[RunRecord],
         *,
         seed: int,
         env: Mapping[str, str],
         placed: Placed | None = None,
-    ) -> list[RunRecord]:
-        """The records of a block with a measurement of all its levels at the same load.
+    ) -> list[EqualLoad]:
+        """Measure the levels of a block: each kind by itself, then all at the rate. This comes
+        before the closed loop, which would leave more after-effects of writing on a faster level.
+
+        Returns:
+            a result for each run; none if no rate is known.
 
         Raises:
             LoadFailed: contend-load gave no result.
@@ -259,15 +261,7 @@ class EqualLoads:
         context = self._context(runs[0].cell)
         offered = self._offered.get(context)
         if offered is None:
-            return list(records)
-        rounds = max(slices.rounds, math.ceil(RATE_BLOCK_S / slices.slice_s))
-        at_rate = self._drive(
-            [_open(arm, offered.rate) for arm in arms],
-            replace(slices, rounds=rounds),
-            seed,
-            env,
-            placed,
-        )
+            return []
         alone: dict[str, list[Done]] = {}
         took = dict(offered.kinds)
         for kind, took_s in offered.kinds.items():
@@ -282,10 +276,19 @@ class EqualLoads:
                 # No event fitted into a slice: this block is without the kind.
                 took[kind] = 2 * took_s
         self._offered[context] = replace(offered, kinds=took)
-        share = float(arms[0].cell[SHARE])
+        rounds = max(slices.rounds, math.ceil(RATE_BLOCK_S / slices.slice_s))
+        at_rate = [_open(arm, offered.rate) for arm in arms]
+        dones = self._drive(at_rate, replace(slices, rounds=rounds), seed, env, placed)
         return [
-            _with(record, offered, share, done, {kind: of[at] for kind, of in alone.items()})
-            for at, (record, done) in enumerate(zip(records, at_rate, strict=True))
+            {
+                "rate": offered.rate,
+                "share": float(arms[0].cell[SHARE]),
+                "capacity": offered.capacities.get(cell_key(run.cell), offered.least),
+                "least": offered.least,
+                "done": done,
+                "alone": {kind: of[at] for kind, of in alone.items()},
+            }
+            for at, (run, done) in enumerate(zip(runs, dones, strict=True))
         ]
 
     def _drive(
@@ -370,25 +373,16 @@ def _events_per_s(done: Done) -> float:
     return done["events_in_parts"] / done["measured_s"] if done["measured_s"] > 0 else 0.0
 
 
-def _with(
-    record: RunRecord, offered: Offered, share: float, done: Done, alone: dict[str, Done]
-) -> RunRecord:
-    equal: EqualLoad = {
-        "rate": offered.rate,
-        "share": share,
-        "capacity": offered.capacities.get(cell_key(record.cell), offered.least),
-        "least": offered.least,
-        "done": done,
-        "alone": alone,
-    }
+def with_equal_load(record: RunRecord, started_at: str, equal: EqualLoad) -> RunRecord:
+    """A run with what was measured at the same load before it."""
     marks: list[RunWarning] = [
         {**mark, "message": f"at the same load: {mark['message']}"}
-        for mark in probes.warnings_of(done, {}, probes.Expected())
+        for mark in probes.warnings_of(equal["done"], {}, probes.Expected())
         if mark["code"] in _MARKS
     ]
     return replace(
         record,
-        ended_at=now(),
+        started_at=started_at,
         probes={**record.probes, "equal_load": equal},
         warnings=[*record.warnings, *marks],
     )

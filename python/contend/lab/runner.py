@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from contend.errors import ContendError
 from contend.experiment import (
@@ -25,7 +25,7 @@ from contend.experiment.settings.workload import writing_share
 from contend.host.placement import Placed
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
-from contend.lab.equal_load import EqualLoads
+from contend.lab.equal_load import EqualLoads, with_equal_load
 from contend.lab.events import Listener, Notice
 from contend.lab.looks import BlockToLookAt, LookAtCause, now
 from contend.lab.measure import ServerOwner, arms_of, exit_behind, measure, seed_of
@@ -34,7 +34,7 @@ from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
-from contend.metrics.probed import Probes
+from contend.metrics.probed import EqualLoad, Probes
 from contend.metrics.read import alone, at_rate
 from contend.store import LookRecord, RunFolder, RunRecord
 
@@ -149,15 +149,29 @@ class Runner:
         slices = self._slices(runs, cells)
         if slices is None:
             return measure(*arguments)
+        started_at = now()
+        equal = self._at_equal_load(runs, cells, readies, slices)
         records = measure(*arguments, slices=slices, enter=self._entering(cells))
-        if self._equal is not None:
-            arms = arms_of(runs, cells, readies, self._entering(cells))
-            placed = Placed(readies[0].client) if readies[0].client else None
-            how: Any = {"seed": seed_of(runs[0], cells[0]), "env": _env(readies), "placed": placed}
-            records = self._equal.measure(runs, arms, slices, records, **how)
+        if equal:
+            both = zip(records, equal, strict=True)
+            records = [with_equal_load(record, started_at, one) for record, one in both]
         self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
+
+    def _at_equal_load(
+        self,
+        runs: Sequence[Planned],
+        cells: Sequence[CellSpec],
+        readies: Sequence[Ready],
+        slices: Slicing,
+    ) -> list[EqualLoad]:
+        if self._equal is None:
+            return []
+        arms = arms_of(runs, cells, readies, self._entering(cells))
+        placed = Placed(readies[0].client) if readies[0].client else None
+        seed = seed_of(runs[0], cells[0])
+        return self._equal.measure(runs, arms, slices, seed=seed, env=_env(readies), placed=placed)
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
         """All levels of a block, or one after the other."""

@@ -16,7 +16,7 @@ from contend.errors import RequestError
 from contend.experiment import Experiment, Planned, cell_spec, cells
 from contend.experiment.settings.load import Slicing
 from contend.lab.design import Design
-from contend.lab.equal_load import EqualLoads, why_not_equal_load
+from contend.lab.equal_load import EqualLoads, why_not_equal_load, with_equal_load
 from contend.lab.events import Event, Notice
 from contend.load import Address, ArmSpec, LoadFailed
 from contend.metrics import metric_of
@@ -101,7 +101,11 @@ def found(
         RunRecord(one.run, 1, 1, one.cell, "ok", "", "", plan={}, done=None)  # type: ignore[typeddict-item]
         for one in runs
     ]
-    return equal, heard, equal.measure(runs, arms, SLICES, before, seed=1, env={})
+    done = equal.measure(runs, arms, SLICES, seed=1, env={})
+    if not done:
+        return equal, heard, before
+    both = zip(before, done, strict=True)
+    return equal, heard, [with_equal_load(record, "", one) for record, one in both]
 
 
 def rates_of(plan: dict[str, Any]) -> set[float]:
@@ -112,7 +116,7 @@ def rates_of(plan: dict[str, Any]) -> set[float]:
 def test_all_levels_get_a_share_of_what_the_slower_one_holds(tmp_path: Path) -> None:
     server = Server()
     _, heard, records = found(mixed(tmp_path), server)
-    search, trial, at_rate, *alone = server.plans
+    search, trial, *alone, at_rate = server.plans
     assert rates_of(search) == set()
     assert rates_of(trial) == rates_of(at_rate) == {350.0}
     assert [plan["load"]["connections"] for plan in (search, trial, at_rate)] == [8, 8, 8]
@@ -140,7 +144,7 @@ def test_a_resumed_run_goes_on_with_its_rate(tmp_path: Path) -> None:
     _, _, records = found(tiny, Server())
     server = Server()
     _, heard, again = found(tiny, server, records)
-    assert not heard and [rates_of(plan) for plan in server.plans] == [{350.0}, set(), set()]
+    assert not heard and [rates_of(plan) for plan in server.plans] == [set(), set(), {350.0}]
     assert [one.probes["equal_load"]["capacity"] for one in again] == [500.0, 2000.0]
 
 
@@ -209,7 +213,7 @@ def test_statements_that_are_refused_are_left_to_the_next_block(tmp_path: Path) 
     equal = EqualLoads(tiny, Server(refused), lambda _event: None)  # type: ignore[arg-type]
     runs, arms = arms_of(tiny)
     equal.find(runs, arms, SLICES, seed=1, env={})
-    assert equal.measure(runs, arms, SLICES, [], seed=1, env={}) == []
+    assert equal.measure(runs, arms, SLICES, seed=1, env={}) == []
 
 
 SLICED, RUNS = Design("slices", servers=2), Design("runs", "the disk is full")

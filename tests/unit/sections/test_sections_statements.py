@@ -64,10 +64,11 @@ class TestStatements:
 
     def test_a_sentence_says_which_changed(self, equal: Report) -> None:
         (sentence,) = equal.found("statements").sentences
-        changed, same = sentence.split("; ")
-        assert changed.endswith(" less time for count_all 19 % (±0.2)")
-        assert "InnoDB instead of MyISAM" in changed
+        same, changed = sentence.split("; ")
+        assert "InnoDB instead of MyISAM" in same
         assert "no difference" in same and "first_ten" in same
+        # It takes longer on one connection, as `COUNT_MS` has it, and less time among eight.
+        assert "less time at one load and more" in changed and "count_all" in changed
 
     def test_in_a_closed_loop_of_several_nothing_is_claimed(self, engines: Report) -> None:
         found = engines.found("statements")
