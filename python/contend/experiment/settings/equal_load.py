@@ -69,7 +69,7 @@ EQUAL_LOAD = (
         "rate",
         Choice((EQUAL, CLOSED)),
         None,
-        "equal: after the closed loop of each block, measure the times of statements with the same "
+        "equal: before the closed loop of each block, measure the times of statements with the same "
         "load on all levels: at a rate that each holds, and each kind by itself. closed: do "
         "not (default: equal for several kinds of statements that are compared in slices)",
         differs=Differs.LOAD,
