@@ -314,6 +314,14 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             if "closed" in arrival
             else "latency runs from the intended start."
         ),
+        *(
+            [
+                f"{rate}: response times of each kind of event, in an open loop. Service times of "
+                "statements are of each kind by itself on one connection."
+            ]
+            if (rate := statements.rate_text(study))
+            else []
+        ),
         "CPU, context switches and bytes read are process counters over the measured window, "
         "divided by the queries in it.",
         client_text(study.measured),

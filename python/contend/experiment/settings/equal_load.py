@@ -69,9 +69,9 @@ EQUAL_LOAD = (
         "rate",
         Choice((EQUAL, CLOSED)),
         None,
-        "equal: before the closed loop of each block, measure the times of statements with the same "
-        "load on all levels: at a rate that each holds, and each kind by itself. closed: do "
-        "not (default: equal for several kinds of statements that are compared in slices)",
+        "equal: before the closed loop of each block, measure times of statements with the same "
+        "load on all levels: at a rate that each holds, and each kind by itself. closed: do not "
+        "(default: equal for several kinds of statements that are compared in slices)",
         differs=Differs.LOAD,
     ),
     Setting.of(
