@@ -82,7 +82,7 @@ def why_not_equal_load(experiment: Experiment, design: Design) -> str | None:
     specs = list(cell_specs(experiment))
     if experiment.compared is None or is_of_treatments(experiment):
         return "nothing is compared"
-    if not all(has_equal_load(spec.values) for spec in specs):
+    if not any(has_equal_load(spec.values) for spec in specs):
         return "no cell wants it"
     if design.in_slices:
         return None
@@ -164,6 +164,9 @@ class EqualLoads:
         """
         context = self._context(runs[0].cell)
         if context in self._offered or context in self._without:
+            return
+        if not all(has_equal_load(arm.cell.values) for arm in arms):
+            self._without.add(context)
             return
         try:
             self._search(context, runs, arms, slices, seed, env)

@@ -245,6 +245,29 @@ def test_several_kinds_have_it_unless_the_file_says_otherwise(
     assert (why_not_equal_load(mixed(tmp_path, **changes), SLICED) is None) == wanted
 
 
+def test_each_context_has_its_own(tmp_path: Path) -> None:
+    tiny = mixed(
+        tmp_path,
+        **{'rate = "equal"': "", "[compare]": '"load.rate" = ["equal", "closed"]\n[compare]'},
+    )
+    assert why_not_equal_load(tiny, SLICED) is None
+    server = Server()
+    equal = EqualLoads(tiny, server, lambda _event: None)  # type: ignore[arg-type]
+    for rate, plans in (("closed", 0), ("equal", 5)):
+        runs = [
+            Planned(number, 1, 1, cell)
+            for number, cell in enumerate(cells(tiny), start=1)
+            if cell["load.rate"] == rate
+        ]
+        arms = [
+            ArmSpec(f"segments = {level}", cell_spec(tiny, run.cell), Address(socket="/s"))
+            for run, level in zip(runs, CAPACITY, strict=True)
+        ]
+        equal.find(runs, arms, SLICES, seed=1, env={})
+        done = equal.measure(runs, arms, SLICES, seed=1, env={})
+        assert len(server.plans) == plans and bool(done) == bool(plans)
+
+
 def test_a_workload_that_cannot_be_divided_has_the_rate_alone(tmp_path: Path) -> None:
     server = Server()
     _, _, records = found(mixed(tmp_path, **{MIX: 'kind = "point_select"'}), server)
