@@ -5,9 +5,9 @@ The search comes before the first block of a context: each level in a closed loo
 The smallest capacity times `load.rate_share` is the rate of all blocks of that context. It is kept
 with each run, so that a resumed run continues with it.
 
-The rate shows what clients wait for, which includes waiting for other statements: at the same rate
-a level with cheap selects has more idle CPUs for its inserts. Only by itself a statement waits for
-no other, and meets the same caches and the same neighbours on all levels.
+The rate shows the wait of clients, which includes waiting for other statements: at the same rate a
+level with cheap selects has more idle CPUs for its inserts. Only by itself a statement does not
+wait for others, and meets the same caches and the same neighbours on all levels.
 """
 
 from __future__ import annotations
@@ -377,7 +377,7 @@ def _events_per_s(done: Done) -> float:
 
 
 def with_equal_load(record: RunRecord, started_at: str, equal: EqualLoad) -> RunRecord:
-    """A run with what was measured at the same load before it."""
+    """A run with its measurement at the same load, which came before it."""
     marks: list[RunWarning] = [
         {**mark, "message": f"at the same load: {mark['message']}"}
         for mark in probes.warnings_of(equal["done"], {}, probes.Expected())

@@ -141,8 +141,8 @@ def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
 
 
 def kinds_alone(run: Run) -> Sequence[KindFigures]:
-    """The events of each kind, with their service times, by itself if that was measured. A closed
-    loop has no other times."""
+    """The events of each kind, with their service times, by itself if that was measured. In a
+    closed loop, service and response times are the same."""
     if not (by_kind := alone(run)):
         return kinds(run)
     found = (kind for done in by_kind.values() for kind in done.get("kinds", ()))

@@ -67,7 +67,7 @@ def answer_of(
     """The experiment's result, or that there is none yet.
 
     Args:
-        by_statement: what is certain of each statement; in place of the price.
+        by_statement: the certain changes of each statement; in place of the price.
     """
     if not cells:
         return _nothing(study, progress)

@@ -258,7 +258,7 @@ def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
 
 
 def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
-    """What is certain of each statement with the same load on all levels; empty without that."""
+    """The certain changes of each statement with the same load on all levels; empty without it."""
     if not statements.rate_text(study):
         return ()
     found = (one.found for one in made if one.section is statements.SECTION)

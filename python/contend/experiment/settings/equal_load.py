@@ -1,8 +1,8 @@
 """The same load on all levels: a rate that each of them holds, and each kind of event by itself.
 
 In a closed loop a level that answers sooner also gets more work. At the same rate, clients of both
-levels wait for the same work. By itself on one connection, a statement waits for no other one, so
-its time is that of the statement itself.
+levels wait for the same work. By itself on one connection, a statement does not wait for others,
+so its time is that of the statement itself.
 """
 
 from __future__ import annotations
