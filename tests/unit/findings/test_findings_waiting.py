@@ -31,7 +31,9 @@ ONE_CELL = (
 Change = Callable[[RunRecord], RunRecord]
 
 
-def mixed(record: RunRecord, cpus: float = 1.0, names: tuple[str, ...] = ("insert", "select")):  # type: ignore[no-untyped-def]
+def mixed(
+    record: RunRecord, cpus: float = 1.0, names: tuple[str, ...] = ("insert", "select")
+) -> Any:
     """A mix in which an insert is answered sooner at level 32, on CPUs in use so much."""
     assert record.done is not None
     wobble = 1 + record.run % 5 / 1000
