@@ -96,3 +96,6 @@ def test_plan(transcript: Say) -> None:
     Path("one.toml").write_text('[load]\nmeasure = "2s"\nwarmup = "1s"\n')
     transcript("run", "./one.toml", "--plan")
     transcript("run", *small, "--set", "compare.baseline=1")
+    transcript("try", "sort_buffer_size=256K,4M", "--goal", "p99<20ms", "--plan")
+    statements = "--sql", "SELECT 1", "--sql", "SELECT 2"
+    transcript("try", "sort_buffer_size=256K,4M", *statements, "--plan")

@@ -402,3 +402,14 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
             for i, share in enumerate(shares)
         ]
     return probes
+
+
+def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
+    """The same run with a measurement at the same load, whose times are those of the run."""
+    assert record.done is not None
+    equal = {
+        **{"rate": rate, "share": 0.7, "capacity": rate / 0.7, "least": rate / 0.7},
+        "done": {**record.done, "arrival": "open-loop"},
+        "alone": {"all": {**record.done, "connections": 1}},
+    }
+    return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]

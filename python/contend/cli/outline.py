@@ -20,6 +20,11 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
     else:
         baseline = next(iter(compare.baseline.items()))
         lines.append(f"compared with {baseline[0]} = {level_word(baseline[1])}")
+    if experiment.goal is not None:
+        rates = f"{experiment.goal.lowest:,.0f} to {experiment.goal.highest:,.0f} per second"
+        lines.append(f"the highest rate that holds {experiment.goal.text}, of {rates}")
+        return [*lines, "time: about two minutes for each cell, unless compare.at_most is less"]
+    if experiment.compared is not None:
         lines.append(f"by {', '.join(compare.metric)}")
     servers = f"{design.servers} servers" if design.servers > 1 else "one server"
     if design.in_slices:
@@ -27,9 +32,9 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
     elif experiment.compared is not None:
         why = f": {design.why}" if design.why else ""
         lines.append(f"by runs, one level after the other{why}")
-    lines.append(_time_text(experiment, plan))
-    lines.append(_width_text(experiment, plan))
-    return lines
+    if plan.equal:
+        lines.append("times of statements with the same load on all levels too (load.rate)")
+    return [*lines, _time_text(experiment, plan), _width_text(experiment, plan)]
 
 
 def _time_text(experiment: Experiment, plan: Outline) -> str:

@@ -93,6 +93,13 @@ def add_run(parser: Parser) -> None:
     )
     add_goal(parser)
     parser.add_argument(
+        "--equal-load",
+        action="store_true",
+        help="also measure times of statements with the same load on all levels: at a rate that "
+        "the slower one holds, and each kind by itself (load.rate); the default for several "
+        "statements that are compared in slices",
+    )
+    parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
@@ -298,6 +305,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
     sets += [f"goal.hold={args.goal}"] if args.goal is not None else []
+    sets += ["load.rate=equal"] if args.equal_load else []
     limit = args.fail_if_slower
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     if args.members and args.server is not None:
@@ -317,6 +325,7 @@ def _refuse_with_resume(args: argparse.Namespace) -> None:
         "--for": args.time,
         "--goal": args.goal,
         "--check-each": args.check_each,
+        "--equal-load": args.equal_load,
         "--fail-if-slower": args.fail_if_slower,
         "--quick": args.quick,
         "--full": args.full,

@@ -198,6 +198,8 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
     file.put("load.connections", connections, f"--connections {args.connections}")
     if not any(is_dsn(str(one)) for one in servers):
         _make_room(file, connections, options)
+    if args.equal_load:
+        file.fix("load.rate", "equal", "--equal-load")
     compared = _compare(args, file)
     for name, one in sets.items():
         file.tables[f"server.profiles.{name}.any"] = dict(one)

@@ -31,6 +31,7 @@ from contend.experiment.keys import (
 from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, GoalSpec, same_level
 from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
+from contend.experiment.settings.equal_load import EQUAL, RATE
 from contend.experiment.settings.model import Setting
 from contend.experiment.settings.plan_keys import METRICS
 from contend.experiment.settings.tables import Tagged
@@ -136,6 +137,12 @@ def _check_compare(document: Document, experiment: Experiment) -> None:
                 f"compare.{name} needs a baseline to compare with",
                 hint="Give [compare] a baseline: one level of a factor.",
             )
+    if not compare.baseline and experiment.base[RATE] == EQUAL:
+        document.refuse(
+            ("load", "rate"),
+            f'{RATE} = "{EQUAL}" needs a baseline: it offers two levels the same load',
+            hint="Give [compare] a baseline: one level of a factor.",
+        )
     if compare.layout is not None and compare.by == "runs":
         document.refuse(
             ("compare", "layout"), 'compare.layout needs slices, but compare.by is "runs"'

@@ -56,4 +56,5 @@ from contend.findings.report_text import Constant, ReportText
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before
+from contend.findings.waiting import REMEDY, WAITS, cpu_count, is_of_one_kind, waits_for_others
 from contend.stats import UNITS_MIN

@@ -17,6 +17,7 @@ from contend.experiment import CellKey, Factor, Level, Roles, cell_key
 from contend.findings.families import Family
 from contend.findings.model import Compared, Contrast, Finding, Kind
 from contend.findings.study import Study, log_ratio, reading_of
+from contend.findings.waiting import is_of_one_kind, why_held
 from contend.metrics import DISTURBANCES, FIXED, Metric
 from contend.stats import Change, TableAnswer, TableShape, advantages, answer_tables
 from contend.stats.unit_errors import centred
@@ -222,9 +223,19 @@ def finding(study: Study, table: Table, change: Change) -> Finding:
         table.columns[place.first_column] if is_one_column else None,
         level,
     )
-    lost = int(table.lost[place.cells(table.shape), place.level].sum())
+    at = place.cells(table.shape)
+    lost = int(table.lost[at, place.level].sum())
     contrast = Contrast(kind, table.metric, cell, level, over, table.family)
-    return Finding(contrast, change, study.experiment.compare.margin, lost)
+    found = Finding(contrast, change, study.experiment.compare.margin, lost)
+    if not is_of_one_kind(table.metric):
+        return found
+    contexts = np.arange(table.shape.contexts)[at]
+    places = [divmod(int(one), len(table.columns)) for one in contexts]
+    sides = (
+        tuple(roles.cell(table.rows[r], table.columns[c], one) for one in (over, level))
+        for r, c in places
+    )
+    return found.hold(why_held(study, table.metric, ((one, other) for one, other in sides)))
 
 
 def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | None:

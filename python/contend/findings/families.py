@@ -13,7 +13,7 @@ intervals and no verdicts, and do not reduce the share of any family.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contend.experiment import STATEMENTS, Experiment, roles_of
 from contend.stats import StoppingRule
@@ -35,6 +35,11 @@ class Family:
     promises: float
     confidence: float
     decides: bool = True
+
+    def part(self, parts: int) -> Family:
+        """One of several parts that have an equal share of the chance of a false claim each."""
+        promises, computed = (1 - (1 - one) / parts for one in (self.promises, self.confidence))
+        return replace(self, promises=promises, confidence=computed)
 
 
 def family_of(experiment: Experiment, name: str) -> Family:

@@ -23,6 +23,7 @@ from contend.experiment import Level, cell_key
 from contend.findings.changes import Analysis, pairs_of
 from contend.findings.model import Finding
 from contend.findings.study import Study
+from contend.findings.waiting import REMEDY
 from contend.metrics import Metric
 from contend.stats.change import detectable_slowdowns
 
@@ -99,7 +100,7 @@ def slowdown_of(finding: Finding) -> Slowdown:
 
 def judged(finding: Finding | None, limit: float, why: str = "") -> GateOutcome:
     """One cell against the limit; `why` is the reason against passing."""
-    if finding is None or finding.change.df <= 0 or finding.change.verdict is None:
+    if finding is None or finding.held or finding.change.df <= 0 or finding.change.verdict is None:
         return "uncertain"
     found = slowdown_of(finding)
     if found.low > 0 and found.estimate >= limit:
@@ -155,6 +156,8 @@ def gate_of(study: Study, analysis: Analysis | None) -> ReleaseGate | None:
 def _in_the_way(study: Study, one: Finding | None, sides: Sequence[Mapping[str, Level]]) -> str:
     if one is None:
         return "it was not measured"
+    if one.held:
+        return f"{one.held}; {REMEDY}"
     if one.lost:
         return f"{one.lost} of {one.lost + one.change.n} repeats failed"
     runs = [run for side in sides for run in study.runs_of(side)]

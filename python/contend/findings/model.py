@@ -51,6 +51,7 @@ class Finding:
     lost: repeats that a failed run or a missing figure cost.
     evidence: other findings that it rests on.
     without: effects that the interval omits, in words; empty if none are known.
+    held: why the change is not a claim although its interval may decide; see `waiting`.
     """
 
     contrast: Contrast
@@ -59,6 +60,7 @@ class Finding:
     lost: int = 0
     evidence: tuple[Finding, ...] = ()
     without: str = ""
+    held: str = ""
 
     @property
     def metric(self) -> Metric:
@@ -77,6 +79,14 @@ class Finding:
     def baseline(self) -> Level:
         assert self.contrast.over is not None
         return self.contrast.over
+
+    def hold(self, why: str) -> Finding:
+        """The same without a claim, if there is a reason why it cannot be one."""
+        if not why:
+            return self
+        if self.change.verdict is None:
+            return replace(self, held=why)
+        return replace(self, held=why, change=replace(self.change, verdict="inconclusive"))
 
     @property
     def word(self) -> str:

@@ -26,6 +26,7 @@ from contend.experiment import (
     is_of_treatments,
     is_open,
 )
+from contend.experiment.settings.equal_load import has_equal_load
 from contend.experiment.settings.load import (
     BLOCK_S,
     ROUNDS_OF_TREATMENTS,
@@ -39,6 +40,7 @@ from contend.experiment.settings.load import (
 from contend.experiment.settings.workload import writing_share
 from contend.findings import rule_of
 from contend.lab.design import Design, why_not_matched
+from contend.lab.equal_load import why_not_equal_load
 from contend.lab.observations import Observations, is_sliced
 from contend.stats import (
     Costs,
@@ -127,8 +129,9 @@ def _least_s(experiment: Experiment, design: Design) -> float:
 def _one_look_s(cell: CellSpec, design: Design) -> float:
     """Work that has an end takes an unknown time: `load.measure` is only its limit."""
     if design.in_slices:
+        again = 3 if has_equal_load(cell.values) else 1
         return WARMUP_IN_SLICES_S + (
-            0.0 if ends_with_its_work(cell.values) else _usual(cell).round_s
+            0.0 if ends_with_its_work(cell.values) else again * _usual(cell).round_s
         )
     measure_s = 0.0 if ends_with_its_work(cell.values) else cell["load.measure"]
     return float(cell["load.warmup"] + measure_s)
@@ -140,11 +143,10 @@ def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
     if ends_with_its_work(cell.values):
         return Slicing(cell["load.measure"], 0.0, 1)
     slice_s, settle_s = cell["load.slice"], cell["load.settle"]
-    return Slicing(
-        max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s,
-        max(SETTLE_S, response_s) if settle_s is None else settle_s,
-        1,
-    )
+    slice_s = max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s
+    # contend-load refuses to settle for longer than it measures.
+    usual_s = min(max(SETTLE_S, response_s), slice_s)
+    return Slicing(slice_s, usual_s if settle_s is None else settle_s, 1)
 
 
 def _writes(cell: CellSpec) -> bool:
@@ -172,6 +174,7 @@ class Effort:
         self._before_s = spent_s
         self._begun_s: float | None = None
         self._contexts = list(contexts(experiment))
+        self._equal = why_not_equal_load(experiment, design) is None
         self._has_end = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         self.observations = Observations(experiment)
         self._repeats = 0
@@ -443,7 +446,7 @@ class Effort:
         if not self.observations.is_timed(self.observations.context(context)):
             # A context that was not timed yet may be as slow as the others.
             each_s = max(each_s, (RESPONSES + 1) * self.observations.slowest_s)
-        return levels * each_s
+        return levels * each_s * (3 if self._equal else 1)
 
     def _unit_s(self) -> float:
         costs = self._costs().seconds

@@ -14,6 +14,7 @@ from contend.experiment import Cell, Experiment, cells, planned_load_s, to_dict
 from contend.findings import analysis_of, study_of
 from contend.lab.design import Design, choose_design
 from contend.lab.effort import Effort
+from contend.lab.equal_load import why_not_equal_load
 from contend.store import RunFolder
 
 
@@ -48,6 +49,7 @@ class Outline:
         repeat_s: the least duration of a repeat, by slices; None if levels are compared by runs.
         load_s: of all runs, if levels are compared by runs.
         width: None if this experiment has not been finished here.
+        equal: times of statements are measured at the same load on all levels too.
     """
 
     cells: tuple[Cell, ...]
@@ -55,6 +57,7 @@ class Outline:
     repeat_s: float | None
     load_s: float
     width: EarlierWidth | None
+    equal: bool
 
 
 def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Outline:
@@ -77,6 +80,7 @@ def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Out
         repeat_s,
         planned_load_s(experiment),
         next(_earlier(experiment, runs), None),
+        why_not_equal_load(experiment, design) is None,
     )
 
 

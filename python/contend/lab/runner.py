@@ -22,8 +22,10 @@ from contend.experiment import (
 )
 from contend.experiment.settings.load import Slicing, ends_with_its_work
 from contend.experiment.settings.workload import writing_share
+from contend.host.placement import Placed
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
+from contend.lab.equal_load import EqualLoads, with_equal_load
 from contend.lab.events import Listener, Notice
 from contend.lab.looks import BlockToLookAt, LookAtCause, now
 from contend.lab.measure import ServerOwner, arms_of, exit_behind, measure, seed_of
@@ -32,7 +34,8 @@ from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
-from contend.metrics.probed import Probes
+from contend.metrics.probed import EqualLoad, Probes
+from contend.metrics.read import alone, at_rate
 from contend.store import LookRecord, RunFolder, RunRecord
 
 
@@ -43,6 +46,7 @@ class Runner:
     Args:
         testbeds: one; in slices one per compared level, or one for all: `turn_of` assigns them.
         effort: decides whether and how a block is cut.
+        equal: measures each block at the same load too; None: no block is.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Runner:
         effort: Effort,
         listen: Listener,
         calibration: Calibration | None = None,
+        equal: EqualLoads | None = None,
     ) -> None:
         self._experiment = experiment
         self._testbeds = testbeds
@@ -60,6 +65,7 @@ class Runner:
         self._effort = effort
         self._listen = listen
         self._calibration = calibration
+        self._equal = equal
         self._repeat = 0
         self._having: Mapping[str, Level] = {}
         self._blocks: Counter[CellKey] = Counter()
@@ -97,6 +103,7 @@ class Runner:
             readies.append(self._testbeds[index].set(cell))
         if having is None:
             self._time(runs, readies)
+            self._find_rate(runs, readies)
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
             replace(
@@ -119,12 +126,22 @@ class Runner:
             arms_of(runs, cells, readies, self._entering(cells)),
             self._load,
             seed=seed_of(runs[0], cells[0]),
-            env={name: value for ready in readies for name, value in ready.env.items()},
+            env=_env(readies),
             limit_s=min(self._effort.left_s, TIMED_S_MAX),
         )
         self._come_back(cells)
         if (notice := self._effort.learn(runs[0].cell, times)) is not None:
             self._listen(Notice(notice))
+
+    def _find_rate(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> None:
+        cells = [cell_spec(self._experiment, run.cell) for run in runs]
+        slices = self._slices(runs, cells)
+        if self._equal is None or slices is None:
+            return
+        arms = arms_of(runs, cells, readies, self._entering(cells))
+        seed, env = seed_of(runs[0], cells[0]), _env(readies)
+        self._equal.find(runs, arms, slices, seed=seed, env=env)
+        self._come_back(cells)
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
@@ -132,10 +149,29 @@ class Runner:
         slices = self._slices(runs, cells)
         if slices is None:
             return measure(*arguments)
+        started_at = now()
+        equal = self._at_equal_load(runs, cells, readies, slices)
         records = measure(*arguments, slices=slices, enter=self._entering(cells))
+        if equal:
+            both = zip(records, equal, strict=True)
+            records = [with_equal_load(record, started_at, one) for record, one in both]
         self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
+
+    def _at_equal_load(
+        self,
+        runs: Sequence[Planned],
+        cells: Sequence[CellSpec],
+        readies: Sequence[Ready],
+        slices: Slicing,
+    ) -> list[EqualLoad]:
+        if self._equal is None:
+            return []
+        arms = arms_of(runs, cells, readies, self._entering(cells))
+        placed = Placed(readies[0].client) if readies[0].client else None
+        seed = seed_of(runs[0], cells[0])
+        return self._equal.measure(runs, arms, slices, seed=seed, env=_env(readies), placed=placed)
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
         """All levels of a block, or one after the other."""
@@ -223,6 +259,10 @@ class Runner:
         return {path: value for path, value in run.cell.items() if path != compared.path}
 
 
+def _env(readies: Sequence[Ready]) -> dict[str, str]:
+    return {name: value for ready in readies for name, value in ready.env.items()}
+
+
 def _drift(cell: CellSpec, record: RunRecord) -> float:
     """Share of its rows that a level may have changed."""
     workload = cell["workload"]
@@ -233,7 +273,9 @@ def _drift(cell: CellSpec, record: RunRecord) -> float:
     known = record.probes.get("dataset") or {}
     rows = max(1, cell.data.rows_in_all or int(known.get("rows") or 0))
     each = int(workload.get("batch_rows") or workload.get("batch") or 1)
-    return share * each * record.done["begun"] / rows
+    dones = (record.done, at_rate(record), *alone(record).values())
+    begun = sum(done["begun"] for done in dones if done is not None)
+    return share * each * begun / rows
 
 
 class Looker(ServerOwner, Protocol):

@@ -51,6 +51,7 @@ from contend.lab.client import (
 )
 from contend.lab.design import Design, choose_design, differs_in, refuse_without_memory
 from contend.lab.effort import require_time, short_of_repeats
+from contend.lab.equal_load import equal_loads, why_not_equal_load
 from contend.lab.events import (
     Began,
     Interrupted,
@@ -160,6 +161,7 @@ def begin(
         design = replace(design, by="runs", why=why)
     if experiment.goal is not None and not equipment.own:
         _agree_to_overload(experiment.goal, equipment)
+    why_not_equal_load(experiment, design)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
@@ -328,8 +330,9 @@ def _conduct(
         ):
             is_search = experiment.goal is not None
             schedule = (GoalSchedule if is_search else Schedule)(experiment, folder, design)
+            equal = equal_loads(experiment, design, folder, equipment.load, listen)
             runner = (GoalRunner if is_search else Runner)(
-                experiment, testbeds, equipment.load, schedule.effort, listen, calibration
+                experiment, testbeds, equipment.load, schedule.effort, listen, calibration, equal
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared

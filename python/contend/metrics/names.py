@@ -179,7 +179,8 @@ def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
                  read.over(queries, read.measured_s), "rate")
     yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, queries))
     yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, queries))
-    yield from _times(f"{prefix}service_us", f"Service time of {name}", find,
+    yield from _times(f"{prefix}service_us", f"Service time of {name}",
+                      read.named(read.classes_alone, name),
                       lambda figures: figures["latency_us"])
 
 
@@ -196,10 +197,12 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
                  read.over(failed, read.total(events, failed)))
     yield Metric(f"{prefix}retries_per_event", f"Retries per {name}", "",
                  read.over(retries, events))
-    yield from _times(f"{prefix}response_us", f"Response time of {name}", find,
+    yield from _times(f"{prefix}response_us", f"Response time of {name}",
+                      read.named(read.kinds_at_rate, name),
                       lambda figures: figures["latency_us"],
                       lambda figures: figures["latency_hdr_ns"])
-    yield from _times(f"{prefix}service_us", f"Service time of {name}", find,
+    yield from _times(f"{prefix}service_us", f"Service time of {name}",
+                      read.named(read.kinds_alone, name),
                       lambda figures: figures.get("service_us"))
     yield from _times(f"{prefix}lag_us", f"Lag of {name}", find,
                       lambda figures: figures.get("lag_us"))
@@ -213,6 +216,9 @@ _PARTS: dict[str, tuple[_Parts, Callable[[str, str], Iterator[Metric]]]] = {
     "event": (read.kinds, _of_event),
 }
 """Parts of an outcome with their own figures: its list, and the metrics of one of its names."""
+
+PARTS_WITH_TIMES: dict[str, _Parts] = {part: parts for part, (parts, _) in _PARTS.items()}
+"""The beginning of a metric's name -> the parts of an outcome that have such a metric each."""
 
 
 def _metrics_of(part: str, name: str) -> dict[str, Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from contend.metrics.outcome import Percentiles
+from contend.metrics.outcome import Done, Percentiles
 
 
 class Segment(TypedDict):
@@ -427,6 +427,7 @@ class Probes(TypedDict, total=False):
     placement: of `server` and `client`, as read from the kernel, if it was requested.
     profile: by a profiler, if it was requested.
     loaded: files that a script loaded after its body had run; earlier ones are the session's.
+    equal_load: the same level at a rate that all levels hold, and each kind alone (`load.rate`).
     """
 
     status: dict[str, int]
@@ -456,6 +457,24 @@ class Probes(TypedDict, total=False):
     placement: dict[str, dict[str, str]]
     profile: ProfileRecord
     loaded: list[ScriptFacts]
+    equal_load: EqualLoad
+
+
+class EqualLoad(TypedDict):
+    """A run's measurements with the same load on all levels.
+
+    rate: events per second that all levels got; share: of the smallest capacity.
+    capacity: events per second of this level in a closed loop; least: the smallest of all levels.
+    done: at that rate. alone: each kind of event by itself on one connection, by its name. There
+        no statement waits for another one. Empty if the workload cannot be divided.
+    """
+
+    rate: float
+    share: float
+    capacity: float
+    least: float
+    done: Done
+    alone: dict[str, Done]
 
 
 class DesignFacts(TypedDict, total=False):

@@ -88,6 +88,19 @@ def outcome(run: Run) -> Done | None:
     return run.done
 
 
+def at_rate(run: Run) -> Done | None:
+    """The outcome at a rate that all levels hold, if that was measured."""
+    equal = run.probes.get("equal_load")
+    return None if equal is None else equal["done"]
+
+
+def alone(run: Run) -> Mapping[str, Done]:
+    """The outcomes of each kind of event by itself on one connection, by the name of the kind;
+    empty if that was not measured."""
+    equal = run.probes.get("equal_load")
+    return {} if equal is None else equal["alone"]
+
+
 def open_loop(run: Run) -> OpenLoop | None:
     """The open loop's part of the outcome."""
     return run.done.get("open") if run.done else None
@@ -111,6 +124,29 @@ def classes(run: Run) -> Sequence[ClassFigures]:
 def kinds(run: Run) -> Sequence[KindFigures]:
     """The events of each kind."""
     return (run.done.get("kinds") if run.done else None) or ()
+
+
+def classes_alone(run: Run) -> Sequence[ClassFigures]:
+    """The queries of each class: of each kind by itself if that was measured."""
+    if not (by_kind := alone(run)):
+        return classes(run)
+    found = (one for done in by_kind.values() for one in done.get("classes", ()))
+    return [one for one in found if one["queries"]]
+
+
+def kinds_at_rate(run: Run) -> Sequence[KindFigures]:
+    """The events of each kind: at the same load if that was measured."""
+    done = at_rate(run) or run.done
+    return (done.get("kinds") if done else None) or ()
+
+
+def kinds_alone(run: Run) -> Sequence[KindFigures]:
+    """The events of each kind, with their service times, by itself if that was measured. In a
+    closed loop, service and response times are the same."""
+    if not (by_kind := alone(run)):
+        return kinds(run)
+    found = (kind for done in by_kind.values() for kind in done.get("kinds", ()))
+    return [{**kind, "service_us": kind["latency_us"]} for kind in found if kind["events"]]
 
 
 def status(run: Run) -> Mapping[str, int] | None:

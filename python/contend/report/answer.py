@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from contend.experiment import Level, without_metric
 from contend.findings import (
+    REMEDY,
     Analysis,
     CellFigures,
     Compared,
@@ -62,8 +63,13 @@ def answer_of(
     panels: Sequence[Panel],
     cells: Sequence[CellFigures],
     progress: Progress,
+    by_statement: Sequence[str] = (),
 ) -> Answer:
-    """The experiment's result, or that there is none yet."""
+    """The experiment's result, or that there is none yet.
+
+    Args:
+        by_statement: the certain changes of each statement; in place of the price.
+    """
     if not cells:
         return _nothing(study, progress)
     first, *further = analyses
@@ -81,7 +87,10 @@ def answer_of(
             within_sentence(sentence),
         )
     others = (
-        price_of(
+        *map(ReportText.written, by_statement),
+        ReportText("")
+        if by_statement
+        else price_of(
             [
                 *(one.compared for one in further if one is not None),
                 *(one for one in costs if one.metric.name in PRICED),
@@ -243,6 +252,8 @@ def next_step(
     if not study.decides or whole is None:
         return ReportText("")
     claims = claims_of(compared, level)
+    if whole.held:
+        return ReportText("Next: {}.", REMEDY)
     if not claims:
         return ReportText("Next: {}.", would_take(study, analysis, whole))
     tones = {one.tone for one in (*claims.findings, *claims.more)}

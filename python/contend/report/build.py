@@ -28,7 +28,7 @@ from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.sections import sessions, shape
+from contend.sections import sessions, shape, statements
 from contend.sections.goal import SECTION as GOAL
 from contend.sections.model import (
     Chart,
@@ -143,7 +143,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
         progress=progress,
         answer=part(
             "Answer",
-            lambda: answer_of(study, naming, analyses, costs, panels, cells, progress),
+            lambda: answer_of(
+                study, naming, analyses, costs, panels, cells, progress, _by_statement(study, made)
+            ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
         gate=gate_of_study(study, first, gate_of(study, first)),
@@ -257,6 +259,14 @@ def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
     return figures if requests is None else replace(figures, expected={KEY_REQUESTS: requests})
 
 
+def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
+    """The certain changes of each statement with the same load on all levels; empty without it."""
+    if not statements.rate_text(study):
+        return ()
+    found = (one.found for one in made if one.section is statements.SECTION)
+    return next((one.sentences for one in found if one is not None), ())
+
+
 def _arrival(study: Study) -> str:
     kinds = set()
     for run in study.measured:
@@ -305,6 +315,14 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "wait of users who would have come in the meantime."
             if "closed" in arrival
             else "latency runs from the intended start."
+        ),
+        *(
+            [
+                f"{rate}: response times of each kind of event, in an open loop. Service times of "
+                "statements are of each kind by itself on one connection."
+            ]
+            if (rate := statements.rate_text(study))
+            else []
         ),
         "CPU, context switches and bytes read are process counters over the measured window, "
         "divided by the queries in it.",

@@ -99,13 +99,15 @@ def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> 
     compared = naming.roles.compared
     if whole.tone == "open":
         template = "{} {} {} by {}{}"
-        return as_sentence(ReportText(template, subject, verb, change_of(metric), seen, baseline))
+        text = ReportText(template, subject, verb, change_of(metric), seen, baseline)
+        return as_sentence(ReportText("{}; {}", text, whole.held) if whole.held else text)
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
         verb, than = ("are" if plural else "is"), naming.baseline
         template = "Whether {} {} faster or slower than {} is not certain: {}"
         return ReportText(template, subject, verb, than, seen)
     template = "Whether {} {} {}{} is not certain: {}"
-    return ReportText(template, subject, verb, change_of(metric), baseline, seen)
+    text = ReportText(template, subject, verb, change_of(metric), baseline, seen)
+    return ReportText("{}; {}", text, whole.held) if whole.held else text
 
 
 def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> ReportText:

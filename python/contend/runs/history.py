@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contend.errors import RequestError
+from contend.findings import WAITS, waits_for_others
 from contend.runs.changes import Break, ChangePoint, breaks_of, change_points
 from contend.runs.series import PastRun, Series, read_runs, series_of
 
@@ -27,6 +28,15 @@ class History:
     def can_report(self) -> bool:
         """Whether any series has enough runs to report a change."""
         return any(one.places for one in self.series)
+
+
+def _held(point: ChangePoint, series: Series, runs: Sequence[PastRun]) -> ChangePoint:
+    """Without a claim if the time includes waiting for other statements, whose cost may have
+    changed instead."""
+    records = (run for one in series.points for run in runs[one.run].study.measured)
+    if point.finding is None or not any(waits_for_others(series.metric, run) for run in records):
+        return point
+    return replace(point, finding=point.finding.hold(f"it {WAITS}"))
 
 
 def build(
@@ -52,7 +62,8 @@ def build(
             f"no two of these runs have {', '.join(one.name for one in wanted)} for the same cell.",
             hint="Name a different --metric, or runs of the same levels.",
         )
-    points = change_points(series, last.experiment.compare.margin)
+    found = change_points(series, last.experiment.compare.margin)
+    points = [_held(one, series[one.series], runs) for one in found]
     return History(
         experiment=last.experiment.name,
         question=last.experiment.question,

@@ -20,6 +20,7 @@ from typing import Any
 from contend.errors import RequestError, WorkError
 from contend.experiment import CellKey, Level, cell_key, cells, same_level
 from contend.findings import (
+    WAITS,
     Family,
     Finding,
     RunCondition,
@@ -32,6 +33,7 @@ from contend.findings import (
     run_over_run,
     sessions_before,
     study_of,
+    waits_for_others,
 )
 from contend.metrics import Metric
 from contend.metrics.host import UNITS, Cost, cost_between, in_words, measured_beside
@@ -145,7 +147,8 @@ def compare_sides(
             one = _units(side, of_it[key][1], metric, cell, by_gains=by_gains)
             other = _units(sides[0], values[0][key][1], metric, cell, by_gains=by_gains)
             enough = min(len(one.logs), len(other.logs)) > 1
-            row.append(run_over_run(metric, cell, one, other, family, **how) if enough else None)
+            found = run_over_run(metric, cell, one, other, family, **how) if enough else None
+            row.append(found and found.hold(_why_held(metric, cell, studies)))
         findings[side.name] = tuple(row)
     names = list(dict.fromkeys(study.experiment.name for study in studies))
     listed = f"Only the common cells of these experiments are compared: {', '.join(names)}"
@@ -157,6 +160,12 @@ def compare_sides(
     ]
     places = tuple(cell for _, cell in shared)
     return SidesCompared(metric, by_gains, places, findings, tuple(left_out))
+
+
+def _why_held(metric: Metric, cell: Cell, studies: Sequence[Study]) -> str:
+    """Runs of different hours rarely have the same throughput, so any such time is held."""
+    runs = (run for study in studies for run in study.runs_of(cell))
+    return f"it {WAITS}" if any(waits_for_others(metric, run) for run in runs) else ""
 
 
 def _share_a_baseline(studies: Sequence[Study]) -> bool:

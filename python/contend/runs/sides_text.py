@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.findings import Finding, gate_over, smallest_slowdown
+from contend.findings import REMEDY, Finding, gate_over, smallest_slowdown
 from contend.report.gate import gate_text, percent_text
 from contend.report.model import GateText
 from contend.runs.page import filled
@@ -175,7 +175,7 @@ def _caveat(tables: Sequence[SideTable], *, by_gains: bool) -> str:
 def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple[GateText, str]:
     """The gate of all sides over the first, and the smallest slowdown that it finds."""
     cells = [
-        (cell, name, one, "a side has fewer than two units" if one is None else one.without)
+        (cell, name, one, "a side has fewer than two units" if one is None else _against(one))
         for name, findings in found.findings.items()
         for cell, one in zip(found.cells, findings, strict=True)
     ]
@@ -194,6 +194,11 @@ def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple
         f"With {sessions}, the gate detects a slowdown of {significant(max(sizes) * 100, 2)} % in "
         f"four of five cases; the limit is {percent_text(limit)}."
     )
+
+
+def _against(one: Finding) -> str:
+    """The reason against passing."""
+    return f"{one.held}; {REMEDY}" if one.held else one.without
 
 
 def lines_of_sides(report: SidesReport) -> Iterator[str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from contend.findings import Constant, Finding, ReportText, Study, surest
+from contend.findings import Constant, Finding, ReportText, Study, cpu_count, surest
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT
 from contend.sections.model import Inputs, Panel, Section, Shown
 from contend.sections.naming import Naming
-from contend.sections.provenance import cpu_count
 from contend.sections.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
 from contend.stats import Estimate
 from contend.units import fact

@@ -25,13 +25,6 @@ _MEMORY_TOLERANCE = 0.01
 far more than this."""
 
 
-def cpu_count(facts: Mapping[str, Any]) -> float | None:
-    """CPUs that this machine lets us use: those online, or the quota if one is set."""
-    count, quota = fact(facts, "cpu.count"), fact(facts, "machine.cpu_quota")
-    known = [float(v) for v in (count, quota) if isinstance(v, int | float) and v > 0]
-    return min(known, default=None)
-
-
 def sessions_differ(sessions: Sequence[LabSession]) -> list[str]:
     """Names of the lasting facts in which the sessions' hosts differ."""
     first, *later = [session.facts for session in sessions] or [{}]

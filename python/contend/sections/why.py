@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from contend.findings import Compared, Figure, Study, study_of
+from contend.findings import Compared, Figure, Study, cpu_count, study_of
 from contend.metrics.probed import WhyFacts
 from contend.sections.chart_style import HEIGHT, Spec, chart_title, frame
 from contend.sections.model import Chart, Section, Shown, TextTable
 from contend.sections.naming import Naming
-from contend.sections.provenance import cpu_count
 from contend.sections.why_charts import Bar, curves, steps_chart
 from contend.sections.words import increase_text, repeats_text, slug
 from contend.store import RunFolder

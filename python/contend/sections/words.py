@@ -462,5 +462,6 @@ def change_json(layout: Layout, one: Finding) -> dict[str, Any]:
         "high": finite(c.high),
         "n": c.n,
         "verdict": one.word or None,
+        **({"held": one.held} if one.held else {}),
         "detectable": finite(c.detectable),
     }

@@ -48,6 +48,11 @@ def printed(at_hand: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[st
     return run
 
 
+def test_the_same_load_is_written_into_the_file(printed: Printed) -> None:
+    assert printed("sort_buffer_size=256K,4M --equal-load").base["load.rate"] == "equal"
+    assert printed("sort_buffer_size=256K,4M").base["load.rate"] is None
+
+
 def test_the_first_value_is_the_baseline(printed: Printed) -> None:
     made = printed("key_cache_segments=32,0 --engine myisam --workload random_points")
     assert made.compare.baseline == {"server.options.key_cache_segments": 32}

@@ -272,6 +272,33 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
      "it.toml:2: load.arrival has a rate and stages", None),
     ("a rate of a closed loop", "[load]\narrival = { rate = 5 }",
      'it.toml:2: load.arrival.rate ... arrival "closed"', None),
+    ("the same load and an arrival",
+     '[load]\nrate = "equal"\narrival = { kind = "open", rate = 5 }\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:2: load.rate = "equal" and load.arrival', "Remove load.arrival"),
+    ("the same load of pauses",
+     '[load]\nrate = "equal"\narrival = { think = "1ms" }\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:2: load.rate = "equal" and load.arrival', "Remove load.arrival"),
+    ("the same load of work that ends",
+     '[load]\nrate = "equal"\nevents = 100\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:2: load.rate = "equal" needs a workload without an end', "Remove load.events"),
+    ("the same load of lists that end",
+     '[workload]\nkind = "list"\ntimes = 3\nstatements = ["SELECT 1"]\n'
+     '[load]\nrate = "equal"\n[factors]\n"load.depth" = [1, 2]\n'
+     '[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:6: load.rate = "equal" needs a workload without an end', "workload.times"),
+    ("the same load without a second level", '[load]\nrate = "equal"',
+     'it.toml:2: load.rate = "equal" needs a baseline', "[compare] a baseline"),
+    ("the same load of one level",
+     '[load]\nrate = "equal"\n[factors]\n"load.depth" = [1]\n'
+     '[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:6: nothing to compare: "load.depth" has only the baseline', None),
+    ("a share of more than all", "[load]\nrate_share = 1.5",
+     "it.toml:2: load.rate_share must be a number between 0 and 1", None),
+    ("a rate that is not a word", "[load]\nrate = 500",
+     'it.toml:2: load.rate must be "equal" or "closed"', None),
     ("a rate of none", '[load]\narrival = { kind = "open", rate = 0 }',
      "it.toml:2: load.arrival.rate must be a number", None),
     ("rates of a closed loop", '[factors]\n"load.arrival.rate" = [1, 2]',

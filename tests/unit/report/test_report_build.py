@@ -26,9 +26,9 @@ from synthetic_run import (
 
 from contend.cli.main import main
 from contend.experiment import Level, load_experiment
+from contend.findings import cpu_count
 from contend.report import Report, build
 from contend.report.html import all_charts
-from contend.sections.provenance import cpu_count
 from contend.sections.words import cell_phrase, level_label
 from contend.stats import histogram
 from contend.store import RunFolder, RunRecord

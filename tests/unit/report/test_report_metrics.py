@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from shown import report_of
-from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, at_equal_load, study, write_run
 
 from contend.cli.main import main
 from contend.experiment import SpecError
@@ -104,9 +104,13 @@ def test_what_is_asked_afterwards_has_intervals_and_no_verdict(tmp_path: Path) -
     assert any("no verdicts" in one for one in answer.basis)
 
 
+def equal(record: RunRecord) -> RunRecord:
+    return at_equal_load(by_statement(record))
+
+
 def test_a_statement_can_be_compared(tmp_path: Path) -> None:
     names = ("statement.dear.service_us_p95", "statement.cheap.service_us_p95")
-    report = report_of(run_of(tmp_path, comparing(*names)))
+    report = report_of(run_of(tmp_path, comparing(*names), change=equal))
     dear, cheap = report.compared
     for one in dear.comparisons:
         assert one.change.ratio == pytest.approx(0.5, rel=0.01)

@@ -12,6 +12,7 @@ from contend.experiment.settings import (
     topology,
     workload,
 )
+from contend.experiment.settings.equal_load import EQUAL_LOAD
 from contend.experiment.settings.host import HOST
 from contend.experiment.settings.model import Launch, Setting, Values
 from contend.experiment.settings.place import PLACE
@@ -53,6 +54,7 @@ SETTINGS: list[Setting] = [
     *load.LOAD_SETTINGS,
     topology.ROUTE,
     *load.SLICES,
+    *EQUAL_LOAD,
     load.SEED,
 ]
 """In the order in which they are applied."""

@@ -139,7 +139,7 @@ def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
     return writing_share(kind, parameters) > 0
 
 
-_HEADER = re.compile(r"^[ \t]*@(\w+).*$", re.MULTILINE)
+EVENT_HEADER = re.compile(r"^[ \t]*@(\w+).*$", re.MULTILINE)
 """First line of an event in a script of statements."""
 
 
@@ -155,7 +155,7 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     shares = parameters.get("shares")
     if not isinstance(shares, Mapping):
         return 1.0
-    before, *rest = _HEADER.split(str(parameters.get("text", "")))
+    before, *rest = EVENT_HEADER.split(str(parameters.get("text", "")))
     events = [("", before), *zip(rest[::2], rest[1::2], strict=True)]
     writing = {name for name, text in events if _WRITING_WORDS.search(text)}
     if not writing <= shares.keys():
@@ -168,7 +168,7 @@ def never_has(workload: Mapping[str, object], event: str) -> bool:
     share of the events."""
     if workload["kind"] != "sql":
         return False
-    names = set(_HEADER.findall(str(workload["text"])))
+    names = set(EVENT_HEADER.findall(str(workload["text"])))
     if event not in names:
         return bool(names)
     table = workload.get("shares")

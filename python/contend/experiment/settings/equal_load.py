@@ -1,0 +1,86 @@
+"""The same load on all levels: a rate that each of them holds, and each kind of event by itself.
+
+In a closed loop a level that answers sooner also gets more work. At the same rate, clients of both
+levels wait for the same work. By itself on one connection, a statement does not wait for others,
+so its time is that of the statement itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from contend.experiment.settings.load import ends_with_its_work
+from contend.experiment.settings.model import Differs, Setting, Values
+from contend.experiment.settings.values import Choice, Real, Refused
+from contend.experiment.settings.workload import EVENT_HEADER
+
+EQUAL, CLOSED = "equal", "closed"
+
+RATE, SHARE = "load.rate", "load.rate_share"
+
+
+@dataclass(frozen=True, slots=True)
+class RateSetting(Setting):
+    """Whether levels are also measured at the same load."""
+
+    def check(self, cell: Values) -> None:
+        if cell[self.path] != EQUAL:
+            return
+        if not _is_plain(cell):
+            raise Refused(
+                '= "equal" and load.arrival cannot be combined: both say when events begin',
+                hint="Remove load.arrival: contend finds the rate.",
+            )
+        if ends_with_its_work(cell):
+            raise Refused(
+                '= "equal" needs a workload without an end, but this one is a fixed amount of work',
+                hint="Remove load.events, load.events_each or workload.times.",
+            )
+
+
+def _is_plain(cell: Values) -> bool:
+    """Whether each connection sends its next event at once."""
+    arrival = cell["load.arrival"]
+    return arrival["kind"] == "closed" and not arrival.get("think")
+
+
+def has_equal_load(cell: Values) -> bool:
+    """Whether a cell's levels are also measured at the same load: if the file says so, or if the
+    statements are of several kinds, which wait for one another in a closed loop."""
+    if cell[RATE] is not None:
+        return bool(cell[RATE] == EQUAL)
+    return _kinds(cell["workload"]) > 1 and _is_plain(cell) and not ends_with_its_work(cell)
+
+
+def _kinds(workload: Mapping[str, Any]) -> int:
+    """Kinds of event of the user's own statements; 1 if they are not known before the run."""
+    if workload["kind"] != "sql":
+        return 1
+    text = str(workload["text"])
+    return len(set(EVENT_HEADER.findall(text))) or len(re.findall(r"\S\s*;", text))
+
+
+EQUAL_LOAD = (
+    RateSetting.of(
+        "load",
+        "rate",
+        Choice((EQUAL, CLOSED)),
+        None,
+        "equal: before the closed loop of each block, measure times of statements with the same "
+        "load on all levels: at a rate that each holds, and each kind by itself. closed: do not "
+        "(default: equal for several kinds of statements that are compared in slices)",
+        differs=Differs.LOAD,
+    ),
+    Setting.of(
+        "load",
+        "rate_share",
+        Real(0.0, 1.0),
+        0.7,
+        "the rate, as a share of what the slower level holds",
+        differs=Differs.LOAD,
+    ),
+)
+"""For comparisons in slices."""
