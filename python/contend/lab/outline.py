@@ -85,7 +85,7 @@ def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Out
 
 
 def _earlier(experiment: Experiment, runs: Path) -> Iterator[EarlierWidth]:
-    """Of finished runs of the same experiment, the newest first."""
+    """Finished runs of the same experiment, the newest first."""
     wanted = _measured(to_dict(experiment))
     folders = runs.glob(f"{experiment.name}-*")
     for path in sorted(folders, key=lambda one: one.name, reverse=True):
