@@ -68,7 +68,8 @@ def private_server(
     folder = Path(tempfile.mkdtemp(prefix="contend-bench-"))
     binary = find_server("mariadb", wanted=wanted)
     try:
-        with PrivateServer(binary, folder / "server", environment=environment) as server:
+        with PrivateServer(binary, folder / "server") as server:
+            server.environment = environment or {}
             server.initialise()
             server.start(options, tcp=tcp)
             with server.connect() as connection, connection.cursor() as cursor:

@@ -250,9 +250,8 @@ class Copies:
         with contextlib.ExitStack() as stack:
             servers = []
             for place in range(self.number):
-                server = PrivateServer(
-                    self.binary, self.folder / str(place), wrap=wrap, environment=environment
-                )
+                server = PrivateServer(self.binary, self.folder / str(place))
+                server.wrap, server.environment = tuple(wrap), environment
                 stack.enter_context(server)
                 server.start(STUDY_OPTIONS)
                 servers.append(server)
