@@ -27,11 +27,10 @@ from contend.experiment import (
 )
 from contend.findings import rate_run, searches_of, without_rate
 from contend.lab.design import Design, MemoryLayout
-from contend.lab.effort import Effort
 from contend.lab.measure import seed_of
 from contend.lab.runner import Runner
 from contend.lab.testbed import Ready
-from contend.lab.walk import spent_s
+from contend.lab.walk import PlannedRuns
 from contend.store import RunFolder, RunRecord
 
 OVERHEAD_S = 0.5
@@ -41,7 +40,7 @@ RUNS_OF_FIRST, RUNS_OF_REPEAT = 8, 2
 """Expected number of runs of a level in the first repeat, and in each further one."""
 
 
-class GoalSchedule:
+class GoalSchedule(PlannedRuns):
     """Hands out one run at a time, and adds blocks while a search wants more."""
 
     def __init__(
@@ -51,23 +50,10 @@ class GoalSchedule:
         design: Design,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(experiment, folder, design, clock)
         assert experiment.goal is not None
         self._goal = experiment.goal
-        self._experiment = experiment
-        self._folder = folder
-        self._planned = list(folder.meta().planned)
-        before = folder.ended()
-        self._ended = {run.run for run in before}
-        self.effort = Effort(experiment, design, clock, spent_s=spent_s(before))
         self._searches = searches_of(experiment, folder.records(intervals=False))
-
-    @property
-    def blocks(self) -> int:
-        return self._planned[-1].block
-
-    @property
-    def runs(self) -> int:
-        return len(self._planned)
 
     @property
     def left_s(self) -> float | None:
@@ -82,12 +68,9 @@ class GoalSchedule:
         fresh = compare.repeats + 1 - max(1, last.repeat)
         return self._takes_s([cells]) * (first + RUNS_OF_REPEAT * max(0, fresh))
 
-    def is_first(self, run: Planned) -> bool:
-        return run.block == self._planned[0].block
-
     def next(self) -> list[Planned]:
         """The next run; at the end, which is stored with its reason, an empty list."""
-        run = next((each for each in self._planned if each.run not in self._ended), None)
+        run = self._next_planned()
         if run is None:
             more = self._more()
             if isinstance(more, str):

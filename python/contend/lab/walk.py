@@ -61,12 +61,8 @@ class RunSchedule(Protocol):
     def ended(self, records: Sequence[RunRecord]) -> None: ...
 
 
-class Schedule:
-    """Hands out one block at a time, and adds repeats while the experiment wants more.
-
-    Args:
-        design: in slices, all runs of a block are made together.
-    """
+class PlannedRuns:
+    """The runs of a folder, planned and ended: what every schedule keeps."""
 
     def __init__(
         self,
@@ -82,12 +78,6 @@ class Schedule:
         before = folder.ended()
         self._ended = {run.run for run in before}
         self.effort = Effort(experiment, design, clock, spent_s=spent_s(before))
-        # Results of a fixed number of runs decide nothing.
-        if before and (design.in_slices or is_open(experiment)):
-            self.effort.observations.add(folder.records())
-        self._repeat = 0
-        self._treatments: frozenset[Level] | None = None
-        """Treatments that are still measured; None: all of them."""
 
     @property
     def blocks(self) -> int:
@@ -96,6 +86,35 @@ class Schedule:
     @property
     def runs(self) -> int:
         return len(self._planned)
+
+    def is_first(self, run: Planned) -> bool:
+        return run.block == self._planned[0].block
+
+    def _next_planned(self) -> Planned | None:
+        return next((each for each in self._planned if each.run not in self._ended), None)
+
+
+class Schedule(PlannedRuns):
+    """Hands out one block at a time, and adds repeats while the experiment wants more.
+
+    Args:
+        design: in slices, all runs of a block are made together.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: RunFolder,
+        design: Design,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(experiment, folder, design, clock)
+        # Results of a fixed number of runs decide nothing.
+        if self._ended and (design.in_slices or is_open(experiment)):
+            self.effort.observations.add(folder.records())
+        self._repeat = 0
+        self._treatments: frozenset[Level] | None = None
+        """Treatments that are still measured; None: all of them."""
 
     @property
     def left_s(self) -> float | None:
@@ -107,15 +126,12 @@ class Schedule:
         left = {run.block for run in self._planned if run.run not in self._ended}
         return self.effort.blocks_s(len(left))
 
-    def is_first(self, run: Planned) -> bool:
-        return run.block == self._planned[0].block
-
     def next(self) -> list[Planned]:
         """The next runs: those of a block in slices, else one. At the end, which is stored with its
         reason, an empty list."""
         if self.effort.is_long and is_open(self._experiment):
             self._drop_second_blocks()
-        run = next((each for each in self._planned if each.run not in self._ended), None)
+        run = self._next_planned()
         if run is None or run.repeat != self._repeat:
             if (why := self._why_over(run)) is not None:
                 self._folder.finish(why)
