@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli.console import console
-from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.cli.goal import add_goal, refuse_with_goal
 from contend.cli.outline import outline_text
 from contend.cli.parser import Parser, confirmed, remark, say, say_json
@@ -287,7 +287,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
     with display_on(console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
-        built, is_whole = _show(folder, as_json=args.json)
+        built, is_whole = _show(folder, args)
     code = end_gate(
         args,
         built.gate,
@@ -549,15 +549,16 @@ def _new_path(name: str) -> Path:
     return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
 
 
-def _show(folder: RunFolder, *, as_json: bool) -> tuple[Report, bool]:
+def _show(folder: RunFolder, args: argparse.Namespace) -> tuple[Report, bool]:
     # A third of all imports; errors must not wait for it.
     from contend import report
     from contend.report import html, terminal
 
     built = report.build(folder)
+    built = replace(built, gate=by_policy(args, built.gate))
     page = folder.path / "report.html"
     # The answer first: hours of measurements must not be lost if the page fails.
-    if as_json:
+    if args.json:
         document = report.as_json(built)
         say_json(document)
         is_whole = "missing" not in document
@@ -566,7 +567,7 @@ def _show(folder: RunFolder, *, as_json: bool) -> tuple[Report, bool]:
     html.write(built, page)
     if note := html.note(built):
         remark(f"contend: {note}")
-    if as_json:
+    if args.json:
         return built, is_whole
     say("")
     say(f"Report: {page}")

@@ -20,6 +20,7 @@ from contend.experiment.build_workload import (
 )
 from contend.experiment.document import Document
 from contend.experiment.for_report import read_published, read_words
+from contend.experiment.gate import limits_of, rate_of
 from contend.experiment.keys import (
     PLAIN_TABLES,
     PathTarget,
@@ -33,7 +34,6 @@ from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.equal_load import EQUAL, RATE
 from contend.experiment.settings.model import Setting
-from contend.experiment.settings.plan_keys import METRICS
 from contend.experiment.settings.tables import Tagged
 from contend.experiment.settings.values import (
     AnyLevel,
@@ -44,12 +44,14 @@ from contend.experiment.settings.values import (
     shown,
 )
 from contend.experiment.settings.workload import never_has
-from contend.metrics import EVENTS
+from contend.metrics.names import PARTS_WITH_TIMES
 
 _CHECKED_MAX = 10_000
 """Cells checked when a file is read: an experiment too large to run need not take minutes."""
 
 _SUBTABLES = {"compare": ("baseline",)}
+
+_METRIC, _GATE = ("compare", "metric"), ("compare", "fail_if_slower")
 
 
 def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Experiment:
@@ -96,18 +98,23 @@ def _compare(
     document: Document, factors: tuple[Factor, ...], kind: str, goal: GoalSpec | None
 ) -> CompareSpec:
     values = _fixed(document, "compare")
+    rate = rate_of(kinds_of(kind, {factor.path: factor.levels for factor in factors}))
     if values["metric"] is None:
-        # The metric of the kinds of workload; if theirs differ, their events.
-        kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
-        metrics = {METRICS[each] for each in kinds}
-        values["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
+        values["metric"] = (rate,)
     if goal is not None:
         values["metric"] = tuple(dict.fromkeys((goal.metric, *values["metric"])))
     values["adjust"] = tuple(values["adjust"])
+    if (limits := values["fail_if_slower"]) is not None:
+        try:
+            limits = limits_of(limits, values["metric"][0], rate)
+        except Refused as refused:
+            document.refuse_value(_GATE, refused)
+        values["fail_if_slower"] = limits
+        values["metric"] = tuple(dict.fromkeys((*values["metric"], *limits)))
     compare = CompareSpec(**values, baseline=_baseline(document, factors))
-    limit = compare.fail_if_slower
-    if limit is None:
+    if limits is None:
         return compare
+    limit = min(limits.values())
     if compare.margin > limit:
         if "margin" in document.table(("compare",)):
             document.refuse(
@@ -211,12 +218,15 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
                 document.refuse(place, sentence, hint=refused.hint)
         workloads.append(spec["workload"])
     for metric in experiment.compare.metric:
-        event = metric.removeprefix("event.").rpartition(".")[0]
-        if metric.startswith("event.") and all(never_has(one, event) for one in workloads):
+        part, _, rest = metric.partition(".")
+        # The second statement of an event and later ones have a number.
+        event = re.sub(r"\.\d+$", "", rest.rpartition(".")[0])
+        if part in PARTS_WITH_TIMES and all(never_has(one, event) for one in workloads):
+            place = _GATE if metric in (experiment.compare.fail_if_slower or ()) else _METRIC
             document.refuse(
-                ("compare", "metric"),
-                f'compare.metric names "{metric}", but no cell has events "{event}": no statement '
-                "has that name, or its share is 0",
+                place,
+                f'{".".join(place)} names "{metric}", but no cell has events "{event}": no '
+                "statement has that name, or its share is 0",
                 hint="Name a different event, or give that one a share.",
             )
 

@@ -350,14 +350,16 @@ class Effort:
         """Whether the answer is narrow enough, or the time is up, after these complete repeats."""
         # The cost of one more repeat is that of a repeat planned for the remaining time.
         self._plan()
-        d = self.observations.log_ratios(repeats)
+        tables = self.observations.log_ratios(repeats)
         seen = progress(
-            d,
+            tables,
             self.observations.shape,
             self._rule,
             spent_s=self.spent_s,
             unit_s=self._unit_s(),
-            covariates=self.observations.covariates(repeats, d, in_slices=self._design.in_slices),
+            covariates=self.observations.covariates(
+                repeats, tables, in_slices=self._design.in_slices
+            ),
         )
         self._more_s, self._p_each = seen.seconds_more, seen.p_each
         return seen
@@ -397,9 +399,15 @@ class Effort:
             "confidence": 1 - self._p_each,
         }
         for_width: RepeatPlan | None = None
-        if compare.width is not None and not pilot:
-            components, costs = self.observations.components(), self._costs()
-            for_width = plan_for_width(components, costs, compare.width, **options)
+        if compare.is_by_width and not pilot:
+            each = zip(self.observations.components_of_each(), compare.widths, strict=True)
+            plans = [
+                plan_for_width(components, self._costs(), width, **options)
+                for components, width in each
+                if width is not None
+            ]
+            # The metric that needs the longest makes the plan of all.
+            for_width = max(plans, key=lambda one: one.seconds)
         plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width

@@ -18,7 +18,7 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
-    gate_of,
+    deciding_of,
     leading_level,
     study_of,
 )
@@ -98,7 +98,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
     naming = naming_in(study)
     layout = layout_of(study, naming)
-    analyses = compared_of(study)
+    deciding = deciding_of(study)
+    analyses = compared_of(study, deciding)
     first = analyses[0]
     compared = tuple(
         Compared(metric) if one is None else one.compared
@@ -148,7 +149,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
             ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
-        gate=gate_of_study(study, first, gate_of(study, first)),
+        gate=gate_of_study(study, deciding),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         key="",
@@ -288,22 +289,23 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "repeats and over the cells of its place. Repeats are the independent unit, and n "
             "counts them.",
             f"Intervals with verdicts hold together: in {settings.confidence * 100:g} of 100 "
-            "experiments no claim of the whole report is false. The first metric always keeps "
-            "four fifths of that chance of error. Further metrics, costs, statements, the leading "
-            "cell, growth and causes share the rest, as fixed before the run. Within a metric the "
-            "chance is divided over levels, columns, rows, cells and pairs of levels "
-            "(2 : 1 : 1 : 1 : 1, as far as the table has them), and within each by the largest t. "
-            "A metric requested afterwards has intervals and no verdict.",
+            "experiments no claim of the whole report is false. The metric that decides, or those "
+            "of a gate together, always keep four fifths of that chance of error. Further metrics, "
+            "costs, statements, the leading cell, growth and causes share the rest, as fixed "
+            "before the run. Within a metric the chance is divided over levels, columns, rows, "
+            "cells and pairs of levels (2 : 1 : 1 : 1 : 1, as far as the table has them), and "
+            "within each by the largest t. A metric requested afterwards has intervals and no "
+            "verdict.",
             "A verdict depends only on its printed interval. Within "
             f"±{settings.margin * 100:g} % it is equivalent; otherwise, if it excludes no change, "
             "faster or slower (for a cost, higher or lower); otherwise inconclusive, which is an "
             "answer too.",
         ]
-    if settings.width is not None:
+    if settings.is_by_width:
         lines.append(
             "An experiment that stops once its intervals are narrow enough tends to stop when they "
             "are too narrow by chance. To keep their confidence, they are computed at "
-            f"{study.family('first').confidence * 100:g} % for the first metric."
+            f"{study.family('first').confidence * 100:g} % for the metrics that decide."
         )
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each by itself. "

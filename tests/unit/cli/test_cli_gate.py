@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write_slices
 
-from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.errors import RequestError
 from contend.experiment import load_experiment
 from contend.report import Report, as_json, build
@@ -52,7 +52,7 @@ def test_exit_code_and_files(
     built = report(tmp_path / "run", gain, server_sd)
     files = {name: tmp_path / name for name in ("junit", "markdown")}
     args = options("--if-not-certain", policy, *(f"--{n}={path}" for n, path in files.items()))
-    assert end_gate(args, built.gate) == code
+    assert end_gate(args, by_policy(args, built.gate)) == code
     suite = ET.parse(files["junit"]).getroot()
     assert (int(suite.attrib["failures"]), int(suite.attrib["skipped"])) == junit
     assert len(suite.findall(".//testcase")) == 2

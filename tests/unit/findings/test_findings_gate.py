@@ -21,7 +21,7 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.findings import analysis_of, gate_of, judged, slowdown_of, study_of
+from contend.findings import deciding_of, gate_of, judged, slowdown_of, study_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics import FIXED
@@ -91,7 +91,7 @@ def gate_in(path: Path, gains: dict[int, float], *sets: str, **how: Any) -> Any:
         with_gate(path, 0.03)
     with RunFolder.open(path) as folder:
         found = study_of(folder)
-        return gate_of(found, analysis_of(found, found.metrics[0]))
+        return gate_of(found, deciding_of(found))
 
 
 def outcomes(gate: Any) -> dict[int, str]:
