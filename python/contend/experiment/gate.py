@@ -108,8 +108,8 @@ def _metric(name: str) -> str:
     except UnknownMetric as unknown:
         known = unknown.known
         # A single one is the name that a different tool means, which may lack the unit.
-        meant, usual = (known[0], FIXED) if len(known) == 1 else (name, SHORT_NAMES)
-        near = did_you_mean(meant, [RATE_OF_WORKLOAD, *usual, *known])
+        meant, usual = (known[0], FIXED) if len(known) == 1 else (name, [*SHORT_NAMES, *known])
+        near = did_you_mean(meant, [RATE_OF_WORKLOAD, *usual])
         raise Refused(f"names {shown(name)}, which is not a metric", hint=near) from None
 
 

@@ -55,6 +55,11 @@ def test_exit_code_and_files(
     assert end_gate(args, by_policy(args, built.gate)) == code
     suite = ET.parse(files["junit"]).getroot()
     assert (int(suite.attrib["failures"]), int(suite.attrib["skipped"])) == junit
+    said = {"pass": "let pass", "fail": "failed by"}.get(policy)
+    if code in (0, 3) and server_sd == 0.05:
+        outs = [one.text or "" for one in suite.iter("system-out")]
+        assert said is not None and len(outs) == 2 and all(said in one for one in outs)
+        assert said in files["markdown"].read_text().splitlines()[1]
     assert len(suite.findall(".//testcase")) == 2
     assert built.gate is not None
     comment = files["markdown"].read_text()
@@ -62,6 +67,7 @@ def test_exit_code_and_files(
     assert all(row.says in comment for row in built.gate.rows)
     assert "\n" not in built.gate.line
     assert as_json(built)["gate"]["line"] == built.gate.line
+    assert as_json(built)["gate"]["limits"] == {"qps": 0.03}
 
 
 def test_without_a_gate_the_code_is_0() -> None:
@@ -91,6 +97,9 @@ def test_width_time_and_margin_of_a_gate() -> None:
     assert compare().width is None
     gate = compare("compare.fail_if_slower=1%")
     assert (gate.width, gate.is_width_of_cells, gate.margin) == (pytest.approx(0.007), True, 0.01)
+    several = compare("compare.fail_if_slower=p99 10%, throughput 3%")
+    assert several.metric == several.deciding == ("qps", "response_us_p99")
+    assert several.widths == (pytest.approx(0.021), pytest.approx(0.07))
     own = compare("compare.fail_if_slower=3%", "compare.until=5%", "compare.at_most=1m")
     assert (own.width, own.is_width_of_cells, own.margin) == (0.05, False, 0.02)
     assert own.at_most_s == 60

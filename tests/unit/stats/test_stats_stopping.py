@@ -185,6 +185,21 @@ def test_nothing_compared_has_no_width_and_ends_with_its_time() -> None:
     assert not progress_of_table([nothing], shape, rule, spent_s=1, unit_s=2).stop
 
 
+def test_every_table_has_to_reach_its_own_width() -> None:
+    chance, of = np.random.default_rng(11), TableShape(1, 1)
+    calm, wild = (chance.normal(0.0, sd, (12, 1, 1)) for sd in (0.004, 0.05))
+
+    def state(*until: float | None) -> Standing:
+        rule = StoppingRule(until=until)
+        return progress_of_table([calm, wild], of, rule, spent_s=0.0, unit_s=1.0)
+
+    assert (state(0.01, 0.1).stop, state(0.01, 0.02).stop, state(0.001, 0.1).stop) == (True, 0, 0)
+    # The one that is furthest from its width is the one to report.
+    assert (state(0.01, 0.02).until, state(0.001, 0.1).until) == (0.02, 0.001)
+    assert state(0.01, None).stop
+    assert state(0.01, None).half_width < state(None, 0.02).half_width
+
+
 def test_a_width_of_cells_waits_for_the_widest_cell() -> None:
     chance = np.random.default_rng(11)
     d = chance.normal(0.0, (0.004, 0.05), (12, 2))[:, :, None]
