@@ -98,6 +98,15 @@ def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standin
     assert lab.journals == []
 
 
+def test_the_cpu_of_a_server_on_this_host_is_shown(measured: Finished, standing: Theirs) -> None:
+    for record in measured.lab.records():
+        assert record.plan["arms"][0]["watch"]["pid"] == standing.server.pid
+        assert record.done["server"]["cpu_us"] > 0
+        assert "without_process" not in record.probes["server"]
+    shown = measured.lab.contend("show", measured.lab.out, "--metric", "server_cpu_us_per_query")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
 def test_it_takes_on_the_levels_in_turn_while_nothing_is_asked(measured: Finished) -> None:
     with RunFolder.open(measured.lab.out) as folder:
         way = folder.meta().facts["way"]

@@ -321,12 +321,14 @@ class ServerRecord(ServerIdentity, total=False):
 
     login: how the control connection logged in, without a secret.
     without_effect: options that it accepted and ignores.
+    without_process: why its process is not known, so that its CPU time is not either.
     """
 
     change: str
     comment: str
     login: str
     without_effect: list[str]
+    without_process: str
 
 
 class DatasetRecord(TypedDict, total=False):

@@ -327,7 +327,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             else []
         ),
         "CPU, context switches and bytes read are process counters over the measured window, "
-        "divided by the queries in it.",
+        "divided by the queries in it."
+        + "".join(f" Those of the server are not known: {why}." for why in _without_process(study)),
         client_text(study.measured),
     ]
     if experiment.published:
@@ -336,6 +337,11 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "without intervals: compare direction and shape, not numbers."
         )
     return tuple(lines)
+
+
+def _without_process(study: Study) -> list[str]:
+    servers = [record for run in study.measured if (record := run.probes.get("server"))]
+    return sorted({why for one in servers if (why := one.get("without_process"))})
 
 
 def _unit(study: Study, seed: str) -> str:
