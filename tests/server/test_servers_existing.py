@@ -83,11 +83,11 @@ def test_its_process_is_known_on_this_host_only(
         tunnel.setattr(existing_module, "socket_peer", lambda _: 1)
         tunnel.setattr(existing_module, "process_age_s", lambda _: 1e6)
         assert server.process() == Process(None, server.process().why_not)
-        assert "process 1, which began at a different time" in server.process().why_not
+        assert "process 1" in server.process().why_not
     monkeypatch.setattr(existing_module, "gethostname", lambda: "elsewhere")
-    assert "different host or in a container" in server.process().why_not
+    assert socket.gethostname() in server.process().why_not
     far = ExistingServer(Dsn.parse("mysql://u@db.example.com/"))
-    assert far.process() == Process(None, "it runs on a different host, db.example.com")
+    assert far.process().pid is None and "db.example.com" in far.process().why_not
 
 
 def test_asks_once_where_somebody_is_there(theirs: PrivateServer) -> None:

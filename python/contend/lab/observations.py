@@ -190,7 +190,7 @@ class Observations:
     def covariates(
         self, repeats: Sequence[int], tables: Sequence[np.ndarray], *, in_slices: bool
     ) -> list[np.ndarray]:
-        """The covariates of a report of these repeats, for the first so many of its tables."""
+        """The covariates of a report of these repeats, for the given first ones of its tables."""
         if not (names := self._experiment.compare.adjust):
             return []
         pairs = {
