@@ -159,7 +159,11 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
             f"{together}; there are no verdicts, because the experiment did not name this metric "
             "before it was run."
         ]
-    decides = f" {analysis.compared.metric.name} decides." if len(study.metrics) > 1 else ""
+    deciding, decides = compare.deciding, ""
+    if len(deciding) > 1:
+        decides = f" {', '.join(deciding[:-1])} and {deciding[-1]} decide together."
+    elif len(study.metrics) > 1:
+        decides = f" {analysis.compared.metric.name} decides."
     return [
         f"{together}, and each verdict depends only on its own (equivalent: within "
         f"±{compare.margin * 100:g} %).{decides}"

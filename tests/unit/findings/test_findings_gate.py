@@ -22,7 +22,7 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.findings import deciding_of, gate_of, judged, slowdown_of, study_of
+from contend.findings import deciding_of, gate_of, judged, side_by_side, slowdown_of, study_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics import FIXED
@@ -138,6 +138,21 @@ def test_a_metric_scatters_no_less_because_of_another() -> None:
     beside = answer_tables([calm, wild], shape, alike=False)[0].cell(0, 0, 0)
     assert beside.df == pytest.approx(alone.df, rel=0.05)
     assert 1 < math.log(beside.high / beside.low) / math.log(alone.high / alone.low) < 1.3
+
+
+def test_a_disturbance_has_a_slope_for_each_direction() -> None:
+    """It lowers a rate and lengthens a time; each metric loses one degree of freedom for it."""
+    chance, shape = np.random.default_rng(3), TableShape(1, 1)
+    stolen = chance.normal(0, 0.1, (10, 1, 1))
+    rate, time = (by * stolen + chance.normal(0, 0.001, (10, 1, 1)) for by in (-0.5, 2.0))
+    metrics = [FIXED["qps"], FIXED["response_us_p99"]]
+    both = side_by_side(metrics, [{"steal": stolen}, {"steal": stolen}])
+    first, second = answer_tables([rate, time], shape, covariates=both, alike=False)
+    assert first.adjustment is not None
+    assert first.adjustment.slopes == pytest.approx((-0.5, 2.0), abs=0.02)
+    alone = answer_tables([rate], shape, covariates=[stolen])[0]
+    assert first.whole(0).ratio == pytest.approx(alone.whole(0).ratio)
+    assert {first.whole(0).df, second.whole(0).df} == {alone.whole(0).df}
 
 
 def outcomes(gate: Any) -> dict[int, str]:
