@@ -10,6 +10,7 @@ from typing import Any
 
 from contend.errors import did_you_mean
 from contend.experiment.build_goal import make_open, read_goal
+from contend.experiment.build_metrics import check_metrics, check_shares
 from contend.experiment.build_workload import (
     Levels,
     check_script,
@@ -43,15 +44,13 @@ from contend.experiment.settings.values import (
     level_word,
     shown,
 )
-from contend.experiment.settings.workload import never_has
-from contend.metrics.names import PARTS_WITH_TIMES
 
 _CHECKED_MAX = 10_000
 """Cells checked when a file is read: an experiment too large to run need not take minutes."""
 
 _SUBTABLES = {"compare": ("baseline",)}
 
-_METRIC, _GATE = ("compare", "metric"), ("compare", "fail_if_slower")
+_GATE = ("compare", "fail_if_slower")
 
 
 def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Experiment:
@@ -202,7 +201,7 @@ def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> 
 
 def _check_cells(document: Document, experiment: Experiment) -> None:
     """Refuse values that are impossible on any server, in every cell."""
-    workloads: list[dict[str, Any]] = []
+    cells: list[CellSpec] = []
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
             spec = cell_spec(experiment, cell)
@@ -216,19 +215,9 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
                 place = ("factors", varied[0]) if varied else setting.steps
                 sentence = refused.reason if refused.whole else f"{setting.path} {refused.reason}"
                 document.refuse(place, sentence, hint=refused.hint)
-        workloads.append(spec["workload"])
-    for metric in experiment.compare.metric:
-        part, _, rest = metric.partition(".")
-        # The second statement of an event and later ones have a number.
-        event = re.sub(r"\.\d+$", "", rest.rpartition(".")[0])
-        if part in PARTS_WITH_TIMES and all(never_has(one, event) for one in workloads):
-            place = _GATE if metric in (experiment.compare.fail_if_slower or ()) else _METRIC
-            document.refuse(
-                place,
-                f'{".".join(place)} names "{metric}", but no cell has events "{event}": no '
-                "statement has that name, or its share is 0",
-                hint="Name a different event, or give that one a share.",
-            )
+        cells.append(spec)
+    check_shares(document, cells)
+    check_metrics(document, experiment, cells)
 
 
 def _factors(document: Document) -> tuple[Factor, ...]:

@@ -121,6 +121,14 @@ def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
     )
 
 
+def _too_short(takes_s: float, slice_s: float) -> str:
+    return (
+        f"warning: statements take up to {format_duration(takes_s)}, which is longer than a slice "
+        f"(load.slice = {format_duration(slice_s)}), so slices may end without an answer. Remove "
+        f"load.slice, or make it {format_duration(RESPONSES * takes_s)}"
+    )
+
+
 def _least_s(experiment: Experiment, design: Design) -> float:
     cells = cell_specs(experiment)
     return sum(_one_look_s(cell, design) for cell in cells)
@@ -147,6 +155,11 @@ def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
     # contend-load refuses to settle for longer than it measures.
     usual_s = min(max(SETTLE_S, response_s), slice_s)
     return Slicing(slice_s, usual_s if settle_s is None else settle_s, 1)
+
+
+def usual_slice_s(cell: CellSpec, response_s: float) -> float:
+    """The length of a slice for statements of that duration."""
+    return _usual(cell, response_s).slice_s
 
 
 def _writes(cell: CellSpec) -> bool:
@@ -231,6 +244,9 @@ class Effort:
         if self.is_long and not is_open(self._experiment):
             self.rounds = self._fewest_rounds
         slowest_s = self.observations.slowest_s
+        given_s = [cell["load.slice"] for cell in cell_specs(self._experiment)]
+        if fixed_s := [one for one in given_s if one is not None]:
+            return None if slowest_s <= min(fixed_s) else _too_short(slowest_s, min(fixed_s))
         slice_s = RESPONSES * slowest_s
         if slice_s <= SLICE_S:
             return None

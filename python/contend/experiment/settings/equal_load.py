@@ -7,7 +7,6 @@ so its time is that of the statement itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.model import Differs, Setting, Values
 from contend.experiment.settings.values import Choice, Real, Refused
-from contend.experiment.settings.workload import EVENT_HEADER
+from contend.experiment.settings.own_statements import own_statements
 
 EQUAL, CLOSED = "equal", "closed"
 
@@ -29,7 +28,7 @@ class RateSetting(Setting):
     def check(self, cell: Values) -> None:
         if cell[self.path] != EQUAL:
             return
-        if not _is_plain(cell):
+        if not sends_at_once(cell):
             raise Refused(
                 '= "equal" and load.arrival cannot be combined: both say when events begin',
                 hint="Remove load.arrival: contend finds the rate.",
@@ -41,7 +40,7 @@ class RateSetting(Setting):
             )
 
 
-def _is_plain(cell: Values) -> bool:
+def sends_at_once(cell: Values) -> bool:
     """Whether each connection sends its next event at once."""
     arrival = cell["load.arrival"]
     return arrival["kind"] == "closed" and not arrival.get("think")
@@ -52,15 +51,14 @@ def has_equal_load(cell: Values) -> bool:
     statements are of several kinds, which wait for one another in a closed loop."""
     if cell[RATE] is not None:
         return bool(cell[RATE] == EQUAL)
-    return _kinds(cell["workload"]) > 1 and _is_plain(cell) and not ends_with_its_work(cell)
+    return _kinds(cell["workload"]) > 1 and sends_at_once(cell) and not ends_with_its_work(cell)
 
 
 def _kinds(workload: Mapping[str, Any]) -> int:
     """Kinds of event of the user's own statements; 1 if they are not known before the run."""
     if workload["kind"] != "sql":
         return 1
-    text = str(workload["text"])
-    return len(set(EVENT_HEADER.findall(text))) or len(re.findall(r"\S\s*;", text))
+    return len({one.event for one in own_statements(workload)})
 
 
 EQUAL_LOAD = (
