@@ -141,6 +141,21 @@ def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: The
     other.sql("DROP DATABASE mine")
 
 
+def test_statements_on_its_tables_are_prepared_before_anything_is_loaded(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    theirs.sql("CREATE DATABASE mine")
+    theirs.sql("CREATE TABLE mine.customers (id INT, town TEXT)")
+    lab.edit('kind = "random_points"', "kind = \"sql\"\ntext = 'SELECT twon FROM customers;'")
+    done = at("--yes")
+    assert done.returncode == 2, done.stderr
+    assert "'twon'" in done.stderr and '"town"' in done.stderr
+    # A table of contend's own is not there yet.
+    lab.edit("SELECT twon FROM customers", "SELECT 1 FROM customers, sbtest LIMIT 1")
+    done = at("--yes")
+    assert done.returncode == 0, done.stderr
+
+
 def test_its_table_is_marked_used_again_and_dropped_on_request(
     lab: Lab, theirs: Theirs, at: Callable[..., Any]
 ) -> None:

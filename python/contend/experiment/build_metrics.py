@@ -1,5 +1,5 @@
-"""Refuses shares of events that the statements do not have, and metrics that no run of an experiment
-can have, before anything is started."""
+"""Refuses shares of events that the statements do not have, and metrics that no run can have,
+before anything is started."""
 
 from __future__ import annotations
 

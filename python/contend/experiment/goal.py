@@ -22,6 +22,10 @@ RATE = "load.arrival.rate"
 LOWEST, FIRST, HIGHEST = 10.0, 100.0, 1_000_000.0
 """Events per second: the least and the most that a search tries, and its beginning."""
 
+KNEE, KNEE_METRIC, KNEE_TIMES = "knee", "response_us_p95", 3.0
+"""The goal of those who have no limit: the response time of one event in 20 is three times as long
+as at low rates."""
+
 _FORM = re.compile(r"\s*([A-Za-z][\w.\-]*)\s*(<=?|>=?|=+)\s*([\d_.]+)\s*(%|[A-Za-zµ]*)\s*")
 SHORT_NAMES = {
     "p99.9": "p999",
@@ -36,9 +40,12 @@ _EXAMPLES = 'Write "p99<20ms", "event.new_order.response_us_p95 < 5ms" or "error
 
 
 class GoalKind(BaseKind):
-    """`METRIC<LIMIT`; read as a goal without the bounds of its search."""
+    """`METRIC<LIMIT`, or `knee`; read as a goal without the bounds of its search."""
 
     def read(self, value: object) -> GoalSpec:
+        if isinstance(value, str) and value.strip() == KNEE:
+            text = f"p95 < {KNEE_TIMES:g} × that at low rates"
+            return GoalSpec(KNEE_METRIC, 0.0, text, over_idle=KNEE_TIMES)
         found = _FORM.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise self.wrong(value, _EXAMPLES)
@@ -57,10 +64,10 @@ class GoalKind(BaseKind):
         return GoalSpec(metric.name, limit, f"{_short(name)} < {_limit_text(metric, limit)}")
 
     def expected(self) -> str:
-        return "a metric, <, and its limit with a unit"
+        return f'a metric, <, and its limit with a unit, or "{KNEE}"'
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "<"}
+        return {"type": "string", "pattern": f"<|^{KNEE}$"}
 
 
 def full_name(name: str) -> str:
@@ -142,6 +149,9 @@ def _limit_text(metric: Metric, limit: float) -> str:
 
 
 def first_rate(goal: GoalSpec) -> float:
+    """The rate to begin with; for a knee the lowest, because low rates give its limit."""
+    if goal.over_idle is not None:
+        return goal.lowest
     return min(max(FIRST, goal.lowest), goal.highest)
 
 

@@ -200,7 +200,8 @@ GOAL = (
         GoalKind(),
         None,
         'the goal, such as "p99<20ms": any metric with an upper limit; p50 to p99.9, mean and max '
-        "are response times, and NAME.p99 is that of the events of one name",
+        "are response times, and NAME.p99 is that of the events of one name; or knee: the p95 is "
+        "three times as long as at low rates",
     ),
     Key("lowest", Real(0.0, 1e9), LOWEST, "the lowest rate that is tried, in events per second"),
     Key("highest", Real(0.0, 1e9), HIGHEST, "the highest rate that is tried"),

@@ -207,7 +207,8 @@ class GoalSpec:
     """The experiment looks for the highest rate at which `metric` stays below `limit`.
 
     `text` is how it is shown. `lowest` and `highest` bound the rates that are tried, in events per
-    second.
+    second. With `over_idle` the goal is the knee: the limit of each level is this multiple of the
+    value at low rates, and `limit` is 0.
     """
 
     metric: str
@@ -215,6 +216,7 @@ class GoalSpec:
     text: str
     lowest: float = 10.0
     highest: float = 1_000_000.0
+    over_idle: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

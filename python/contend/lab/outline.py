@@ -54,8 +54,8 @@ class Outline:
         load_s: of all runs, if levels are compared by runs.
         width: None if this experiment has not been finished here.
         equal: times of statements are measured at the same load on all levels too.
-        slice_s: the length of a slice, as far as it is known; None if levels are compared by runs,
-            or the work of a slice has an end.
+        slice_s: the expected length of a slice; None if levels are compared by runs, or the work
+            of a slice has an end.
         is_timed: slices become longer if a statement does not fit into them.
     """
 

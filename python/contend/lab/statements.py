@@ -1,37 +1,23 @@
-"""Checks the user's own statements, and counters that are metrics, on a server whose tables are
-empty or as they were found: the server prepares each statement, and nothing is executed."""
+"""Checks the user's own statements, and counters that are metrics, on a server that has nearly
+empty tables, or the user's own: the server prepares each statement."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import ER
 
 from contend.errors import RequestError, did_you_mean, nearest
 from contend.experiment import CellSpec, Experiment, cell_specs
 from contend.experiment.settings.own_statements import OwnStatement, own_statements
 from contend.metrics.counters import PER_QUERY
-from contend.servers.client import fetch
-
-_NO_COLUMN = frozenset({ER.BAD_FIELD_ERROR, ER.KEY_COLUMN_DOES_NOT_EXITS})
-_NO_TABLE = frozenset({ER.NO_SUCH_TABLE, ER.UNKNOWN_TABLE, ER.BAD_DB_ERROR})
-_NO_ROUTINE = frozenset({ER.SP_DOES_NOT_EXIST})
-_NAMES = _NO_COLUMN | _NO_TABLE | _NO_ROUTINE
-_WRONG_ARGUMENTS = 1582
-_FORMS = frozenset(
-    {ER.PARSE_ERROR, ER.WRONG_VALUE_COUNT_ON_ROW, ER.NON_UNIQ_ERROR, _WRONG_ARGUMENTS}
-)
-"""Errors that no content of the tables would prevent. A server cannot prepare every statement, and
-lacks of a privilege or a lock depend on the connection."""
+from contend.servers import trial
 
 _CHANGES_SCHEMA = re.compile(r"\b(ALTER|CREATE|DROP|RENAME|USE)\b", re.IGNORECASE)
-_NAME = re.compile(r"""[`'"](?:[^`'"]*\.)?([^`'".]+)[`'"]""")
-_TRIAL = "contend_trial"
+_QUOTED = re.compile(r"""[`'"](?:[^`'"]*\.)?([^`'".]+)[`'"]""")
+_FUNCTION = re.compile(r"\b(?:FUNCTION|PROCEDURE) (?:\S+\.)?(\w+)")
 
 
 class Unprepared(RequestError):
@@ -58,28 +44,28 @@ def refuse_unprepared(
     statements = own_statements(cell["workload"])
     texts = [*changed_by, *(one.text for one in statements)]
     # Tables that the statements make themselves are not there yet.
-    refused = _FORMS if any(map(_CHANGES_SCHEMA.search, texts)) else _FORMS | _NAMES
+    is_changed = any(map(_CHANGES_SCHEMA.search, texts))
+    counted = trial.NO_FORM if is_changed else trial.NO_FORM | trial.NO_NAME
     for one in statements:
-        words = set(re.findall(r"\w+", one.text.lower()))
-        if not words.isdisjoint(name.lower() for name in skip):
-            continue
-        with connection.cursor() as cursor:
-            try:
-                cursor.execute(f"PREPARE {_TRIAL} FROM {connection.literal(one.text)}")
-            except pymysql.err.MySQLError as error:
-                if len(error.args) > 1 and error.args[0] in refused:
-                    raise _refusal(connection, one, *error.args[:2]) from error
-    with contextlib.suppress(pymysql.err.MySQLError), connection.cursor() as cursor:
-        cursor.execute(f"DEALLOCATE PREPARE {_TRIAL}")
+        if _words(one).isdisjoint(name.lower() for name in skip):
+            refusal = trial.refusal_of(connection, one.text)
+            if refusal is not None and refusal[0] in counted:
+                raise _unprepared(connection, one, *refusal)
 
 
-def _refusal(connection: Connection[Any], one: OwnStatement, code: int, message: str) -> Unprepared:
-    found = _NAME.search(message)
-    known = list(_known(connection, one, code)) if found is not None else []
+def _words(one: OwnStatement) -> set[str]:
+    return set(re.findall(r"\w+", one.text.lower()))
+
+
+def _unprepared(
+    connection: Connection[Any], one: OwnStatement, code: int, message: str
+) -> Unprepared:
+    found = _FUNCTION.search(message) or _QUOTED.search(message)
+    known = _known(connection, one, code)
     hint = None
     if found is not None and (close := nearest(found[1], known)) is not None:
         hint = f'Did you mean "{close}"?'
-    elif known and code in _NO_COLUMN:
+    elif known and code in trial.NO_COLUMN:
         hint = f"The tables of this statement have {', '.join(known)}."
     return Unprepared(
         f'{one.place}: the server refuses the statement "{one.name}": {message} ({code})',
@@ -87,30 +73,18 @@ def _refusal(connection: Connection[Any], one: OwnStatement, code: int, message:
     )
 
 
-def _known(connection: Connection[Any], one: OwnStatement, code: int) -> Iterator[str]:
+def _known(connection: Connection[Any], one: OwnStatement, code: int) -> list[str]:
     """The names that may have been meant: columns of tables that the statement names, tables, or
     routines."""
-    if code in _NO_ROUTINE:
-        for (name,) in fetch(
-            connection,
-            "SELECT routine_name FROM information_schema.routines "
-            "WHERE routine_schema = DATABASE()",
-        ):
-            yield str(name)
-        return
-    words = set(re.findall(r"\w+", one.text.lower()))
-    seen = dict.fromkeys(
-        (str(table), str(column))
-        for table, column in fetch(
-            connection,
-            "SELECT table_name, column_name FROM information_schema.columns "
-            "WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position",
-        )
-    )
-    if code in _NO_TABLE:
-        yield from dict.fromkeys(table for table, _ in seen)
-    else:
-        yield from dict.fromkeys(column for table, column in seen if table.lower() in words)
+    if code in trial.NO_ROUTINE:
+        return trial.routines(connection)
+    if code in trial.NO_COLUMN:
+        words = _words(one)
+        named = [name for table, name in trial.columns(connection) if table.lower() in words]
+        return list(dict.fromkeys(named))
+    if code in trial.NO_TABLE:
+        return list(dict.fromkeys(table for table, _ in trial.columns(connection)))
+    return []
 
 
 def refuse_unknown_counters(connection: Connection[Any], experiment: Experiment) -> None:
@@ -119,10 +93,9 @@ def refuse_unknown_counters(connection: Connection[Any], experiment: Experiment)
     Raises:
         Unprepared: with the nearest name.
     """
-    wanted = counters_of(experiment)
-    if not wanted:
+    if not (wanted := counters_of(experiment)):
         return
-    there = {str(name).lower(): str(name) for name, _ in fetch(connection, "SHOW GLOBAL STATUS")}
+    there = {name.lower(): name for name in trial.status_variables(connection)}
     for metric, counter in wanted.items():
         if counter.lower() not in there:
             raise Unprepared(
@@ -132,8 +105,8 @@ def refuse_unknown_counters(connection: Connection[Any], experiment: Experiment)
 
 
 def counters_of(experiment: Experiment) -> dict[str, str]:
-    """The metrics that are status variables -> the name of the variable. None of several servers
-    must have all."""
+    """The metrics that are status variables -> the name of the variable. With several servers none
+    of them must have all."""
     if len({(cell["server.use"], cell["server.kind"]) for cell in cell_specs(experiment)}) > 1:
         return {}
     metrics = (metric for metric in experiment.compare.metric if metric.startswith("status."))

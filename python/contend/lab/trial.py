@@ -43,6 +43,7 @@ from contend.servers.options import (
     same_value,
     variable_of,
 )
+from contend.servers.trial import tables_in
 from contend.servers.variables import read_all, rehearse
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
@@ -335,16 +336,11 @@ def rehearse_statements(server: ExistingServer, experiment: Experiment) -> None:
             if not own_statements(cell["workload"]):
                 continue
             database = server.dsn.database or cell.data.database
-            there = {
-                str(name).lower()
-                for (name,) in fetch(
-                    connection,
-                    "SELECT table_name FROM information_schema.tables WHERE table_schema = %s",
-                    (database,),
-                )
-            }
-            if not there and server.dsn.database is None:
+            tables = tables_in(connection, database)
+            if tables is None:
+                # contend makes it together with its tables.
                 continue
+            there = {name.lower() for name in tables}
             connection.select_db(database)
             refuse_unprepared(
                 connection,

@@ -39,7 +39,7 @@ from contend.sections.model import (
 )
 from contend.sections.naming import Naming
 from contend.sections.panels import change_table, figure_table, metric_tables
-from contend.sections.words import DEPTHS, change_json, mean_json, significant, size_text
+from contend.sections.words import DEPTHS, change_json, mean_json, plain_rate, size_text
 from contend.stats import Estimate, finite
 
 FIGURES = (
@@ -242,9 +242,7 @@ def rate_text(study: Study) -> str:
     if not found:
         return ""
     low, high = min(one["rate"] for one in found), max(one["rate"] for one in found)
-    rates = (
-        significant(low, 3) if low == high else f"{significant(low, 3)} to {significant(high, 3)}"
-    )
+    rates = f"{plain_rate(low)}" if low == high else f"{plain_rate(low)} to {plain_rate(high)}"
     shares = {f"{one['share'] * 100:.3g}" for one in found}
     share = f", {' or '.join(sorted(shares))} % of what the slower level holds"
     return f"At {rates} events per second on every level{share}"

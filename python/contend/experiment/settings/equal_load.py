@@ -13,8 +13,8 @@ from typing import Any
 
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.model import Differs, Setting, Values
-from contend.experiment.settings.values import Choice, Real, Refused
 from contend.experiment.settings.own_statements import own_statements
+from contend.experiment.settings.values import Choice, Real, Refused
 
 EQUAL, CLOSED = "equal", "closed"
 

@@ -84,7 +84,7 @@ def _of_script(script: str) -> Iterator[OwnStatement]:
 
 
 def share_of(workload: Mapping[str, Any], event: str) -> int | None:
-    """The percentage that the file gives to an event; None if the events share the rest by weight."""
+    """The percentage of an event; None if it shares the rest with others by weight."""
     shares: Mapping[str, Any] = workload.get("shares") or {}
     percent = {name: int(share) for name, share in shares.items()}
     rest = 100 - sum(percent.values())
