@@ -9,7 +9,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from contend.errors import RequestError, did_you_mean, nearest
+from contend.errors import RequestError, did_you_mean
 from contend.experiment import CellSpec, Experiment, cell_specs
 from contend.experiment.settings.own_statements import OwnStatement, own_statements
 from contend.metrics.counters import PER_QUERY
@@ -61,15 +61,11 @@ def _unprepared(
     connection: Connection[Any], one: OwnStatement, code: int, message: str
 ) -> Unprepared:
     found = _FUNCTION.search(message) or _QUOTED.search(message)
-    known = _known(connection, one, code)
-    hint = None
-    if found is not None and (close := nearest(found[1], known)) is not None:
-        hint = f'Did you mean "{close}"?'
-    elif known and code in trial.NO_COLUMN:
-        hint = f"The tables of this statement have {', '.join(known)}."
+    hint = found and did_you_mean(found[1], _known(connection, one, code))
     return Unprepared(
         f'{one.place}: the server refuses the statement "{one.name}": {message} ({code})',
         hint=hint or "Correct the statement. No data was loaded.",
+        detail=one.text,
     )
 
 
