@@ -70,7 +70,7 @@ def _of_part(metric: str, cell: CellSpec) -> Reason | None:
     noun = "statements" if part == "statement" else "events"
     close = nearest(name, known)
     every = [one.event if part == "event" else one.name for one in statements]
-    why = "their share is 0" if name in every else "the names in the script are different"
+    why = "their share is 0" if name in every else "no statement has that name"
     if part == "event" and not _has_events(cell):
         why = 'only a script with @ lines ("sql") has them'
         close = None

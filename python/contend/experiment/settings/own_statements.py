@@ -56,20 +56,21 @@ def _of_list(workload: Mapping[str, Any]) -> Iterator[OwnStatement]:
 def _of_script(script: str) -> Iterator[OwnStatement]:
     events: dict[str, list[tuple[int, str]]] = {}
     event, text, line, examples, whole = "", "", 0, dict[str, str](), 0
-    for token in _TOKEN.finditer(script):
+    # The last semicolon may be missing.
+    for token in _TOKEN.finditer(script if script.rstrip().endswith(";") else f"{script}\n;"):
         found = token.group()
         if token["header"] is not None and not text.strip():
             event, text, examples = token["event"], "", {}
             events.setdefault(event, [])
         elif token["comment"] is not None:
             pass
-        elif token["end"] is not None:
+        elif token["end"] is not None and text.strip():
             whole += 1
             events.setdefault(event or f"statement_{whole}", []).append((line, text.strip()))
             text = ""
             if not event:
                 examples = {}
-        else:
+        elif token["end"] is None:
             if not text.strip() and found.strip():
                 line = script.count("\n", 0, token.start()) + 1
             if (name := token["name"]) is not None:
