@@ -412,6 +412,7 @@ def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
     equal = {
         **{"rate": rate, "share": 0.7, "capacity": rate / 0.7, "least": rate / 0.7},
         "done": {**record.done, "arrival": "open-loop"},
-        "alone": {"all": {**record.done, "connections": 1}},
     }
-    return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]
+    alone = {"all": {"done": {**record.done, "connections": 1}}}
+    probes = {**record.probes, "equal_load": equal, "alone": alone}
+    return replace(record, probes=probes)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ from contend.experiment.keys import (
 from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, GoalSpec, same_level
 from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
-from contend.experiment.settings.equal_load import EQUAL, RATE
+from contend.experiment.settings.equal_load import ALONE, EQUAL, RATE
 from contend.experiment.settings.model import Setting
 from contend.experiment.settings.tables import Tagged
 from contend.experiment.settings.values import (
@@ -147,6 +147,12 @@ def _check_compare(document: Document, experiment: Experiment) -> None:
         document.refuse(
             ("load", "rate"),
             f'{RATE} = "{EQUAL}" needs a baseline: it offers two levels the same load',
+            hint="Give [compare] a baseline: one level of a factor.",
+        )
+    if not compare.baseline and experiment.base[ALONE]:
+        document.refuse(
+            ("load", "alone"),
+            f"{ALONE} = true needs a baseline: it compares two levels kind by kind",
             hint="Give [compare] a baseline: one level of a factor.",
         )
     if compare.layout is not None and compare.by == "runs":

@@ -22,6 +22,7 @@ _SET_HERE = ("rate", "stages", "think", "think_scatters")
 _NOT_WITH_GOAL = {
     "experiment": ("explain", "why"),
     "compare": ("fail_if_slower", "layout", "by"),
+    "load": ("alone",),
 }
 
 

@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from contend.experiment import STATEMENTS, Experiment, roles_of
+from contend.experiment.settings.equal_load import ALONE
 from contend.stats import StoppingRule
 
 FIRST_SHARE = 0.8
@@ -89,12 +90,14 @@ def _share_of_rest(experiment: Experiment, name: str) -> float:
     compares, columns = roles.baseline is not None, len(roles.column_levels)
     kinds = {str(experiment.base["workload"].get("kind"))}
     kinds |= {str(one) for f in experiment.factors if f.path == "workload.kind" for one in f.levels}
+    alone = next((f.levels for f in experiment.factors if f.path == ALONE), ())
+    asks_alone = bool(experiment.base[ALONE]) or True in alone
     explains = experiment.explain is not None
     figures = any(row.figures for one in experiment.published for row in one.rows)
     parts = {
         "metrics": 4 * (compares and len(compare.metric) > len(compare.deciding)),
         "costs": compares,
-        "statements": 4 * (compares and bool(kinds & set(STATEMENTS))),
+        "statements": 4 * (compares and (bool(kinds & set(STATEMENTS)) or asks_alone)),
         "leads": compares and columns * len(roles.table_contexts()) > 2,
         "growth": columns > 1 and (figures or explains),
         "kinds": compares and len(kinds) > 1,

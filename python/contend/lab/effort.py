@@ -26,7 +26,7 @@ from contend.experiment import (
     is_of_treatments,
     is_open,
 )
-from contend.experiment.settings.equal_load import has_equal_load
+from contend.experiment.settings.equal_load import parts_of_block
 from contend.experiment.settings.load import (
     BLOCK_S,
     ROUNDS_OF_TREATMENTS,
@@ -137,9 +137,9 @@ def _least_s(experiment: Experiment, design: Design) -> float:
 def _one_look_s(cell: CellSpec, design: Design) -> float:
     """Work that has an end takes an unknown time: `load.measure` is only its limit."""
     if design.in_slices:
-        again = 3 if has_equal_load(cell.values) else 1
+        parts = parts_of_block(cell.values)
         return WARMUP_IN_SLICES_S + (
-            0.0 if ends_with_its_work(cell.values) else again * _usual(cell).round_s
+            0.0 if ends_with_its_work(cell.values) else parts * _usual(cell).round_s
         )
     measure_s = 0.0 if ends_with_its_work(cell.values) else cell["load.measure"]
     return float(cell["load.warmup"] + measure_s)
@@ -470,7 +470,8 @@ class Effort:
         if not self.observations.is_timed(self.observations.context(context)):
             # A context that was not timed yet may be as slow as the others.
             each_s = max(each_s, (RESPONSES + 1) * self.observations.slowest_s)
-        return levels * each_s * (3 if self._equal else 1)
+        parts = parts_of_block(self._at_baseline(context).values) if self._equal else 1
+        return levels * each_s * parts
 
     def _unit_s(self) -> float:
         costs = self._costs().seconds

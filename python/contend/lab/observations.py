@@ -123,8 +123,10 @@ class Observations:
             slices = [one for record in block for one in record.intervals]
             took_s = max(one["start_s"] + one["duration_s"] for one in slices)
             context = self.context(block[0].cell)
-            # The same slices twice more, with the same load on all levels.
-            again = 3 if any("equal_load" in record.probes for record in block) else 1
+            # The same slices again for each measurement with the same load on all levels.
+            again = 1 + sum(
+                any(part in record.probes for record in block) for part in ("equal_load", "alone")
+            )
             rounds = max(len(record.intervals) for record in block)
             self.round_s[context] = again * took_s / rounds
             pauses_s = took_s - sum(one["duration_s"] for one in slices)

@@ -25,7 +25,7 @@ from contend.findings import (
 )
 from contend.sections.naming import named, place_of
 from contend.sections.sessions import Sessions, in_the_basis
-from contend.sections.words import SAYS_NOTHING, detectable_text, duration_text, size_text
+from contend.sections.words import SAYS_NOTHING, changed_text, detectable_text, duration_text
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 
@@ -55,10 +55,10 @@ def _most(study: Study, analysis: Analysis, level: Level) -> list[str]:
     most = leading_cell(study, analysis, level)
     if most is None or most.tone != "better":
         return []
-    metric = most.metric
+    gain = changed_text(most.change, most.metric.changed(most.metric.better))
     return [
-        f"Largest gain {place_of(study.roles, most)}: {size_text(most.change)} "
-        f"{metric.changed(metric.better)}, certainly more than the mean of the other cells."
+        f"Largest gain {place_of(study.roles, most)}: {gain}, certainly more than the mean of the "
+        "other cells."
     ]
 
 

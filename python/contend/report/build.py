@@ -23,12 +23,13 @@ from contend.findings import (
     study_of,
 )
 from contend.metrics import KEY_REQUESTS
+from contend.metrics.read import alone
 from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.sections import sessions, shape, statements
+from contend.sections import sessions, setup, shape, statements
 from contend.sections.goal import SECTION as GOAL
 from contend.sections.model import (
     Chart,
@@ -145,7 +146,15 @@ def _report(folder: RunFolder, study: Study) -> Report:
         answer=part(
             "Answer",
             lambda: answer_of(
-                study, naming, analyses, costs, panels, cells, progress, _by_statement(study, made)
+                study,
+                naming,
+                analyses,
+                costs,
+                panels,
+                cells,
+                progress,
+                _by_statement(study, made),
+                _about_setup(made),
             ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
@@ -260,9 +269,14 @@ def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
     return figures if requests is None else replace(figures, expected={KEY_REQUESTS: requests})
 
 
+def _about_setup(made: Sequence[MadeSection]) -> list[ReportText]:
+    found = (one.found for one in made if one.section is setup.SECTION)
+    return [text for facts in found if facts is not None for text in setup.setup_sentences(facts)]
+
+
 def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
     """The certain changes of each statement with the same load on all levels; empty without it."""
-    if not statements.rate_text(study):
+    if not statements.rate_text(study) and not any(map(alone, study.measured)):
         return ()
     found = (one.found for one in made if one.section is statements.SECTION)
     return next((one.sentences for one in found if one is not None), ())
