@@ -420,7 +420,11 @@ def _kinds_of(arms: Sequence[ArmSpec], closed: Sequence[Done]) -> dict[str, floa
 
 def _times_of(workload: str, done: Done) -> Iterable[tuple[str, int, Percentiles]]:
     """Each kind that ended an event: its name, the number of events, and their times."""
-    if workload not in OLTP:
+    if workload not in OLTP and not done.get("kinds"):
+        # Of a single kind there are only its statements: `read`, or `read.1` and `read.2`.
+        names = {one["name"].partition(".")[0] for one in done.get("classes", ())}
+        kinds = ((name, done["events"], done["latency_us"]) for name in names)
+    elif workload not in OLTP:
         kinds = ((one["name"], one["events"], one["latency_us"]) for one in done.get("kinds", ()))
     else:
         # BEGIN and COMMIT are no parts.

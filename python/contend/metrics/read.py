@@ -159,12 +159,19 @@ def kinds_alone(run: Run) -> Sequence[KindFigures]:
     closed loop, service and response times are the same."""
     if not (by_kind := alone(run)):
         return kinds(run)
-    return [
-        {**kind, "name": name, "service_us": kind["latency_us"]}
-        for name, done in by_kind.items()
-        for kind in done.get("kinds", ())
-        if kind["events"]
-    ]
+    found: list[KindFigures] = []
+    for name, done in by_kind.items():
+        # A part of a transaction is no kind of its own: its outcome is about nothing else.
+        whole: KindFigures = {
+            "name": name,
+            "classes": [],
+            "events": done["events"],
+            "latency_us": done["latency_us"],
+        }
+        for kind in done.get("kinds") or [whole]:
+            if kind["events"]:
+                found.append({**kind, "name": name, "service_us": kind["latency_us"]})
+    return found
 
 
 def status(run: Run) -> Mapping[str, int] | None:

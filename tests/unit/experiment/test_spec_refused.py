@@ -318,6 +318,22 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
      'it.toml:6: load.rate = "equal" needs a workload without an end', "workload.times"),
     ("the same load without a second level", '[load]\nrate = "equal"',
      'it.toml:2: load.rate = "equal" needs a baseline', "[compare] a baseline"),
+    ("kinds alone, not by a yes", '[load]\nalone = "yes"',
+     "it.toml:2: load.alone must be true or false", None),
+    ("kinds alone without a second level", "[load]\nalone = true",
+     "it.toml:2: load.alone = true needs a baseline", "[compare] a baseline"),
+    ("kinds alone of a workload that has none",
+     '[workload]\nkind = "random_points"\n[load]\nalone = true\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:4: load.alone = true needs events ... and "random_points"',
+     "Use sql, tpcc"),
+    ("kinds alone of work that ends",
+     '[workload]\nkind = "read_write"\n[load]\nalone = true\nevents = 5\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     "it.toml:4: load.alone = true needs a workload without an end", "Remove load.events"),
+    ("kinds alone and a goal",
+     '[workload]\nkind = "read_write"\n[load]\nalone = true\n[goal]\nhold = "p99<9ms"',
+     "it.toml:4: load.alone cannot be combined with the goal", "Leave one"),
     ("the same load of one level",
      '[load]\nrate = "equal"\n[factors]\n"load.depth" = [1]\n'
      '[compare]\nbaseline = { "load.depth" = 1 }',
