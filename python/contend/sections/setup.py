@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from contend.experiment import Experiment, Level, cell_key
-from contend.findings import ReportText
+from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, plans_in
 from contend.sections.looks import last_looks
 from contend.sections.model import Inputs, Section, Shown, TextTable
@@ -18,8 +18,10 @@ from contend.sections.words import (
     cell_phrase,
     estimate_text,
     figure_json,
-    half_of,
+    long_text,
     significant,
+    size_change_text,
+    verbatim_text,
 )
 from contend.stats import Estimate, estimate
 from contend.store import LookRecord
@@ -127,45 +129,27 @@ def setup_sentences(facts: Sequence[StepFacts]) -> list[ReportText]:
     by_customer (ref) instead of the whole table; insert has the same plan.`, one per step."""
     found = []
     for one in facts:
-        sentences = [f"{one.name} {_took(one)}{_size(one)}."] if one.seconds is not None else []
-        plans = _plans(one)
-        if plans:
-            sentences.append(plans)
+        sentences = []
+        if one.seconds is not None:
+            name, took = verbatim_text(one.name), long_text(one.seconds)
+            sentences.append(ReportText("{} took {}{}.", name, took, _size(one)))
+        if plans := _plans(one):
+            sentences.append(verbatim_text(plans))
         if sentences:
-            found.append(ReportText.written(" ".join(sentences)))
+            found.append(ReportText.joined(" ", sentences))
     return found
 
 
-def _took(one: StepFacts) -> str:
-    assert one.seconds is not None
-    seconds = one.seconds
-    scale, unit = (1000, "ms") if seconds.mean < 1 else (1, "s")
-    mean, low, high = (scale * each for each in (seconds.mean, seconds.low, seconds.high))
-    scaled = replace(seconds, mean=mean, low=low, high=high)
-    half = half_of(scaled)
-    if not 0 < half <= scaled.mean:
-        return f"took {significant(scaled.mean, 2)} {unit} ({seconds.n} times)"
-    value, error = estimate_text(scaled).split(" ", 1)
-    return f"took {value} {unit} ({error})"
-
-
-def _size(one: StepFacts) -> str:
+def _size(one: StepFacts) -> ReportText:
     if one.tables is None:
-        return " (the server does not tell the sizes of tables)"
+        return ReportText(" (the server does not tell the sizes of tables)")
     if not one.tables:
-        return " and changes the size of no table"
+        return ReportText(" and changes the size of no table")
     before = sum(sizes[0] for sizes in one.tables.values())
     after = sum(sizes[1] for sizes in one.tables.values())
-    named = next(iter(one.tables)) if len(one.tables) == 1 else f"{len(one.tables)} tables"
-    if not before:
-        return f" and makes {named} of {format_size(after)}"
-    if not after:
-        return f" and removes {named} of {format_size(before)}"
-    if before == after:
-        return f" and leaves {named} together at {format_size(after)}"
-    verb, to = ("adds", "to") if after > before else ("takes", "from")
-    change = (after / before - 1) * 100
-    return f" and {verb} {format_size(abs(after - before))} {to} {named} ({change:+.0f} %)"
+    several = ReportText("{} tables", Constant(len(one.tables)))
+    named = verbatim_text(next(iter(one.tables))) if len(one.tables) == 1 else several
+    return ReportText(" and {}", size_change_text(named, before, after))
 
 
 _CONTEXTS_MAX = 2

@@ -21,7 +21,7 @@ SHARES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class KindCost:
     """One figure of each kind.
 
     Args:
@@ -37,14 +37,14 @@ class Cost:
     noun: str
 
 
-TIME = Cost("service_us_p50", "service, median, µs", 0.0, "less", "time")
+TIME = KindCost("service_us_p50", "service, median, µs", 0.0, "less", "time")
 
 COSTS = (
-    Cost("server_cpu_us", "server CPU, µs", 0.0, "less", "server CPU"),
-    Cost("redo_bytes", "redo, bytes", 10.0, "less", "redo"),
-    Cost("pages_written", "pages written", 0.01, "fewer", "pages written"),
-    Cost("rows_examined", "rows examined", 0.1, "fewer", "rows examined"),
-    Cost("row_lock_us", "wait for row locks, µs", 0.1, "less", "wait for row locks"),
+    KindCost("server_cpu_us", "server CPU, µs", 0.0, "less", "server CPU"),
+    KindCost("redo_bytes", "redo, bytes", 10.0, "less", "redo"),
+    KindCost("pages_written", "pages written", 0.01, "fewer", "pages written"),
+    KindCost("rows_examined", "rows examined", 0.1, "fewer", "rows examined"),
+    KindCost("row_lock_us", "wait for row locks, µs", 0.1, "less", "wait for row locks"),
 )
 
 
@@ -59,10 +59,10 @@ class StatementCosts:
 
     names: tuple[str, ...]
     cells: tuple[CellFigures, ...]
-    listed: Mapping[str, tuple[Cost, ...]]
+    listed: Mapping[str, tuple[KindCost, ...]]
     analyses: Mapping[str, Analysis]
-    unknown: tuple[Cost, ...]
-    nothing: tuple[Cost, ...]
+    unknown: tuple[KindCost, ...]
+    nothing: tuple[KindCost, ...]
     own: Study
 
 
@@ -102,11 +102,11 @@ def costs_of_statements(inputs: Inputs) -> StatementCosts | None:
     )
 
 
-def _metric(name: str, cost: Cost) -> Metric:
+def _metric(name: str, cost: KindCost) -> Metric:
     return metric_of(f"event.{name}.{cost.end}")
 
 
-def _is_much(name: str, cost: Cost, cells: Sequence[CellFigures]) -> bool:
+def _is_much(name: str, cost: KindCost, cells: Sequence[CellFigures]) -> bool:
     figures = (cell.figures.get(_metric(name, cost).name) for cell in cells)
     return any(one is not None and one.mean > cost.least for one in figures)
 
@@ -133,7 +133,7 @@ def _lead(found: StatementCosts) -> Iterator[str]:
         yield f"Not recorded: {_listed(found.unknown)} ({why})."
 
 
-def _listed(costs: Sequence[Cost]) -> str:
+def _listed(costs: Sequence[KindCost]) -> str:
     return ", ".join(one.noun for one in costs)
 
 
@@ -193,7 +193,7 @@ def _sentences(found: StatementCosts, inputs: Inputs) -> Iterator[str]:
             yield f"What else certainly differs, {instead}: {told}."
 
 
-def _claim(found: StatementCosts, name: str, cost: Cost, level: Level) -> str:
+def _claim(found: StatementCosts, name: str, cost: KindCost, level: Level) -> str:
     analysis = found.analyses.get(_metric(name, cost).name)
     if analysis is None:
         return ""

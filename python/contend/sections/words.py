@@ -19,7 +19,7 @@ from contend.metrics import THROUGHPUT, Metric
 from contend.sections.model import Layout
 from contend.stats import Change, Estimate, finite
 from contend.stats.estimate import reciprocal
-from contend.units import format_duration
+from contend.units import format_duration, format_size
 
 _COUNTED = {
     "load.connections": ("connection", "connections"),
@@ -147,6 +147,34 @@ def changed_text(change: Change, word: str) -> ReportText:
 
 def duration_text(seconds: float) -> ReportText:
     return ReportText.written(format_duration(seconds))
+
+
+def long_text(seconds: Estimate) -> ReportText:
+    """A measured duration: `1.31 s (±0.21)`; `53 ms (2 times)` if its interval says nothing."""
+    scale, unit = (1000, "ms") if seconds.mean < 1 else (1, "s")
+    mean, low, high = (scale * each for each in (seconds.mean, seconds.low, seconds.high))
+    if not 0 < (high - low) / 2 <= mean:
+        times = "once" if seconds.n == 1 else f"{seconds.n} times"
+        return ReportText.written(f"{significant(mean, 2)} {unit} ({times})")
+    value, error = estimate_text(replace(seconds, mean=mean, low=low, high=high)).split(" ", 1)
+    return ReportText.written(f"{value} {unit} ({error})")
+
+
+def size_change_text(named: ReportText, before: int, after: int) -> ReportText:
+    """What a change of bytes does to a thing: `adds 4 MiB to orders (+67 %)`."""
+    if not before or not after:
+        verb = "makes" if after else "removes"
+        return ReportText.written(f"{verb} {named} of {format_size(after or before)}")
+    if before == after:
+        return ReportText.written(f"leaves {named} at {format_size(after)}")
+    verb, to = ("adds", "to") if after > before else ("takes", "from")
+    size, change = format_size(abs(after - before)), (after / before - 1) * 100
+    return ReportText.written(f"{verb} {size} {to} {named} ({change:+.0f} %)")
+
+
+def verbatim_text(text: str) -> ReportText:
+    """Names of things on a server, and what it says of them."""
+    return ReportText.written(text)
 
 
 def message_text(error: ContendError) -> ReportText:
