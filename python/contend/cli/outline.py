@@ -34,7 +34,7 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
         why = f": {design.why}" if design.why else ""
         lines.append(f"by runs, one level after the other{why}")
     if plan.equal:
-        lines.append("times of statements with the same load on all levels too (load.rate)")
+        lines.append("times of statements with the same load too (load.rate, load.alone)")
     return [*lines, _time_text(experiment, plan), _width_text(experiment, plan)]
 
 

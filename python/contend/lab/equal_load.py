@@ -427,7 +427,7 @@ def _times_of(workload: str, done: Done) -> Iterable[tuple[str, int, Percentiles
     elif workload not in OLTP:
         kinds = ((one["name"], one["events"], one["latency_us"]) for one in done.get("kinds", ()))
     else:
-        # BEGIN and COMMIT are no parts.
+        # Leave out BEGIN and COMMIT.
         kinds = (
             (part, one["queries"], one["latency_us"])
             for one in done.get("classes", ())

@@ -100,6 +100,10 @@ def alone(run: Run) -> Mapping[str, Done]:
     return {kind: one["done"] for kind, one in run.probes.get("alone", {}).items()}
 
 
+_OWN_QUESTIONS = 2
+"""Between the two looks at counters: the second look, and the end of the session."""
+
+
 def counted_alone(run: Run, kind: str, *names: str) -> float | None:
     """Increase of counters of the server per event of a kind by itself, summed; None if it was not
     measured or the server has none of them."""
@@ -108,8 +112,10 @@ def counted_alone(run: Run, kind: str, *names: str) -> float | None:
         return None
     done, counts = one["done"], one.get("status", {})
     found = [counts[name] for name in names if name in counts]
-    # The counters also cover the time between the measured windows. One question is their own.
-    asked = counts.get("Questions", 0) - 1
+    # The counters also cover the time between the measured windows. A statement that runs at the
+    # first look is among the earlier questions, and its work comes later.
+    began_before = max(0, -counts.get("Threads_running", 0))
+    asked = counts.get("Questions", 0) - _OWN_QUESTIONS + began_before
     if not found or asked < 1 or not done.get("events"):
         return None
     return sum(found) / asked * done["queries"] / done["events"]
@@ -161,7 +167,7 @@ def kinds_alone(run: Run) -> Sequence[KindFigures]:
         return kinds(run)
     found: list[KindFigures] = []
     for name, done in by_kind.items():
-        # A part of a transaction is no kind of its own: its outcome is about nothing else.
+        # Parts of a transaction have no kind in the outcome, which is about one part alone.
         whole: KindFigures = {
             "name": name,
             "classes": [],

@@ -16,8 +16,9 @@ from contend.sections.model import Inputs, Panel, Section, Shown, TableCell, Tex
 from contend.sections.panels import change_table, metric_tables
 from contend.sections.words import change_json, figure_json, size_text
 
-SHARES = 3
-"""Parts of the statements' chance of a false claim: times by itself, answers at a rate, costs."""
+HALF, QUARTER = 2, 4
+"""Of the statements' chance of a false claim, times of each by itself have a half. Its costs and
+the answers at a rate, whose noise is larger, have a quarter each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class KindCost:
         end: of its metric's name, after `event.NAME.`.
         least: smaller values are as good as none, because the server's own work adds as much.
         noun: for a sentence, with the word for less of it.
+        is_claimed: its changes are claims. Pages are written later, and alone no statement waits.
     """
 
     end: str
@@ -35,6 +37,7 @@ class KindCost:
     least: float
     less: str
     noun: str
+    is_claimed: bool = True
 
 
 TIME = KindCost("service_us_p50", "service, median, µs", 0.0, "less", "time")
@@ -42,9 +45,11 @@ TIME = KindCost("service_us_p50", "service, median, µs", 0.0, "less", "time")
 COSTS = (
     KindCost("server_cpu_us", "server CPU, µs", 0.0, "less", "server CPU"),
     KindCost("redo_bytes", "redo, bytes", 10.0, "less", "redo"),
-    KindCost("pages_written", "pages written", 0.01, "fewer", "pages written"),
+    KindCost("pages_written", "pages written", 0.01, "fewer", "pages written", is_claimed=False),
     KindCost("rows_examined", "rows examined", 0.1, "fewer", "rows examined"),
-    KindCost("row_lock_us", "wait for row locks, µs", 0.1, "less", "wait for row locks"),
+    KindCost(
+        "row_lock_us", "wait for row locks, µs", 0.1, "less", "wait for row locks", is_claimed=False
+    ),
 )
 
 
@@ -82,13 +87,14 @@ def costs_of_statements(inputs: Inputs) -> StatementCosts | None:
     known = {
         one for one in COSTS if any(_metric(n, one).name in c.figures for n in names for c in cells)
     }
-    family = study.family("statements").part(SHARES)
+    family, claimed = study.family("statements"), [one for one in COSTS if one.is_claimed]
     analyses = {}
     # Each has an equal share, whether it is shown or not: the measurements do not choose.
-    for parts, costs in ((len(names), (TIME,)), (len(names) * len(COSTS), COSTS)):
-        metrics = [_metric(name, one) for name, of in listed.items() for one in of if one in costs]
-        for metric in metrics:
-            (analysis,) = analyses_of(study, [metric], family.part(parts))
+    for parts, costs in ((HALF, [TIME]), (QUARTER * len(claimed), claimed)):
+        for metric in (
+            _metric(name, one) for name in names for one in costs if one in listed[name]
+        ):
+            (analysis,) = analyses_of(study, [metric], family.part(parts * len(names)))
             if analysis is not None:
                 analyses[metric.name] = analysis
     return StatementCosts(

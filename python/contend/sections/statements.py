@@ -39,7 +39,7 @@ from contend.sections.model import (
 )
 from contend.sections.naming import Naming
 from contend.sections.panels import change_table, figure_table, metric_tables
-from contend.sections.statement_costs import SHARES
+from contend.sections.statement_costs import HALF, QUARTER
 from contend.sections.words import DEPTHS, change_json, mean_json, plain_rate, size_text
 from contend.stats import Estimate, finite
 
@@ -112,17 +112,17 @@ def statements_of(inputs: Inputs) -> Statements | None:
     family = study.family("statements" if study.roles.baseline is not None else "first")
     # Answers at a rate have a share of their own, because their noise is far larger: with them in
     # one table, no statement by itself would be certain.
-    shares = SHARES if by_itself else 2 if kinds else 1
+    shares = HALF if kinds or by_itself else 1
     found_alone = (
         [
             one
             for mean in means
-            for one in analyses_of(study, [mean], family.part(shares * len(means)))
+            for one in analyses_of(study, [mean], family.part(HALF * len(means)))
         ]
         if by_itself
         else analyses_of(study, means, family.part(shares))
     )
-    found_at_rate = analyses_of(study, kinds, family.part(shares))
+    found_at_rate = analyses_of(study, kinds, family.part(QUARTER if by_itself else HALF))
     every = [*found_alone, *found_at_rate]
     analyses = dict(zip(names, found_alone, strict=True))
     answers = dict(zip(_kinds_at_rate(study), found_at_rate, strict=True))

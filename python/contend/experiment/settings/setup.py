@@ -90,7 +90,7 @@ class Setup(Setting):
     def apply(self, target: Target, cell: Values) -> None:
         done = []
         steps = self._run(cell)
-        # Statistics that a step makes, or spoils, stay as they are.
+        # Leave the statistics alone if a step is about them.
         analyse = not any(_OF_STATISTICS.search(step["do"]) for step in steps)
         is_named = any(step["name"] for step in steps)
         sizes = target.table_sizes(analyse=analyse) if is_named else {}
