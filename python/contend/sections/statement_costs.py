@@ -17,8 +17,8 @@ from contend.sections.panels import change_table, metric_tables
 from contend.sections.words import change_json, figure_json, size_text
 
 HALF, QUARTER = 2, 4
-"""Of the statements' chance of a false claim, times of each by itself have a half. Its costs and
-the answers at a rate, whose noise is larger, have a quarter each."""
+"""Shares of the statements' chance of a false claim: times of each by itself have a half. Its costs
+and the answers at a rate, whose noise is larger, have a quarter each."""
 
 
 @dataclass(frozen=True, slots=True)
