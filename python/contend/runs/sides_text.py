@@ -29,8 +29,7 @@ from contend.runs.sides import (
     compare_sides,
     differences_between,
 )
-from contend.sections.words import cell_phrase, significant
-from contend.sections.words import change_text as change_in_words
+from contend.sections.words import cell_phrase, gain_text, significant
 from contend.stats import finite
 
 _FEW = 3
@@ -271,7 +270,7 @@ def change_text(one: Finding | None) -> str:
     if one is None:
         return "fewer than two units, no interval"
     word = f" {one.word}" if one.word else " (no verdict)"
-    return f"{change_in_words(one.change)}{word}, n = {one.change.n} {one.contrast.units}"
+    return f"{gain_text(one.change)} %{word}, n = {one.change.n} {one.contrast.units}"
 
 
 def page_of(report: SidesReport) -> str:
