@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contend.errors import did_you_mean, nearest
 from contend.experiment.document import Document
 from contend.experiment.model import CellSpec, Experiment
-from contend.experiment.settings.equal_load import has_equal_load, sends_at_once
+from contend.experiment.settings.equal_load import has_alone, sends_at_once
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.own_statements import own_statements, share_of
 from contend.experiment.settings.plan_keys import SCRIPT
@@ -99,7 +99,7 @@ def _of_open_loop(metric: str, cell: CellSpec) -> Reason | None:
     begin = next((one for one in (SERVICE, LAG) if figure.startswith(one)), None)
     if begin is None or part == "statement" or not sends_at_once(cell.values):
         return None
-    if part == "event" and begin == SERVICE and has_equal_load(cell.values):
+    if part == "event" and begin == SERVICE and has_alone(cell.values):
         return None
     response = f"{metric.removesuffix(figure)}response_us_{figure.removeprefix(begin)}"
     return (

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
+from contend.experiment.settings.own_statements import own_statements
 from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
 from contend.lab.looks import BlockToLookAt, LookAtCause
@@ -61,15 +62,13 @@ _Statement = tuple[str, str, str]
 
 def _own(arms: Sequence[ArmSpec]) -> list[_Statement]:
     """The user's own statements at all levels; empty for other workloads."""
-    from contend.lab.examples import examples_of
     from contend.servers.plans import can_be_explained, shape_of
 
-    scripts = [arm.cell["workload"]["text"] for arm in arms if arm.cell.workload.kind == "sql"]
     own = {
-        (name, shape_of(statement)): statement
-        for script in scripts
-        for name, statement in examples_of(script)
-        if can_be_explained(statement)
+        (one.name, shape_of(one.text)): one.text
+        for arm in arms
+        for one in own_statements(arm.cell["workload"])
+        if can_be_explained(one.text)
     }
     return [(shape, statement, name) for (name, shape), statement in own.items()]
 
