@@ -84,7 +84,8 @@ def _facts(inputs: Inputs, name: str) -> StepFacts:
     do, tables = "", None
     for record in inputs.study.measured:
         for step in record.probes.get("settings", {}).get("setup", ()):
-            if isinstance(step, Mapping) and step.get("name") == name:
+            # A level without any step has the steps as the file has them.
+            if isinstance(step, Mapping) and step.get("name") == name and "seconds" in step:
                 # A step holds for all blocks of its server, so several records have it.
                 runs[record.repeat][str(step["at"])] = float(step["seconds"])
                 do, tables = str(step["do"]), step["tables"]
@@ -199,7 +200,7 @@ def _change(pair: PlanPair) -> tuple[str, str, str]:
     """Verb of one statement and of several, and the change."""
     old, new = pair.without.steps, pair.having.steps
     if [step.table for step in old] != [step.table for step in new]:
-        return "has", "have", "another plan"
+        return "has", "have", "a different plan"
     is_join = len(new) > 1
     changed = [(a, b) for a, b in zip(old, new, strict=True) if a.kind != b.kind]
     if any((a.way, a.key) != (b.way, b.key) for a, b in changed):

@@ -75,7 +75,7 @@ class TestSteps:
         [
             ([{**SCAN, "extra": ""}], '"nothing" instead of "Using filesort"'),
             ([SCAN], "latest and insert have the same plan"),
-            ([BY_INDEX, {**SCAN, "table": "t"}], "latest has another plan"),
+            ([BY_INDEX, {**SCAN, "table": "t"}], "latest has a different plan"),
             ([], "that of latest is not known (no plan)"),
         ],
     )

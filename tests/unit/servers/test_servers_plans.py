@@ -44,9 +44,7 @@ def test_the_most_seen_shape_is_first_and_what_has_no_plan_is_left_out() -> None
     connection: Any = FakeConnection()
     watch = StatementWatch(connection, "sbtest")
     long = f"SELECT {'1 + ' * 1000} 1"
-    watch.see(
-        ["COMMIT", "SELECT 1", "SELECT c FROM t WHERE id = 3", long, "INSERT INTO t VALUES (1)"]
-    )
+    watch.see(["COMMIT", "SELECT 1", "SELECT c FROM t WHERE id = 3", long, "CALL made(1)"])
     watch.see(["SELECT c FROM t WHERE id = 4", "DELETE FROM t WHERE id = 5"])
     assert watch.seen() == [
         ("SELECT c FROM t WHERE id = ?", "SELECT c FROM t WHERE id = 3", 2),
