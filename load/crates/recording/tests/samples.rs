@@ -1,0 +1,139 @@
+//! Made-up logs that are hard to read, and what a right reader finds in them.
+
+#![allow(clippy::unwrap_used)]
+
+use contend_recording::formats::LogFormat;
+use contend_recording::{EntryDatabase, EntryKind, Flaw, LogEntry, LogInput, LogStamp};
+use contend_sql::Mode;
+use serde_json::{Value, json};
+use std::io::{self, Read};
+use std::path::Path;
+
+fn sample(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    std::fs::read(folder.join(name)).unwrap()
+}
+
+/// Hands bytes over in pieces of this size.
+struct Pieces(io::Cursor<Vec<u8>>, usize);
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.1);
+        self.0.read(&mut into[..most])
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    contend_recording::latin1(bytes)
+}
+
+/// The entries of a log, as lines.
+fn read(format: LogFormat, bytes: &[u8]) -> Vec<Value> {
+    let entry = |entry: LogEntry<'_>| {
+        let end_us = match entry.stamp {
+            LogStamp::End(us) | LogStamp::EndSecond(us) => Some(us),
+            _ => None,
+        };
+        let begin_us = match entry.stamp {
+            LogStamp::Begin(us) | LogStamp::BeginSecond(us) => Some(us),
+            _ => None,
+        };
+        let kind = match (entry.flaw, entry.kind) {
+            (Some(Flaw::Truncated), _) => "cut off",
+            (_, EntryKind::Statement) => "statement",
+            (_, EntryKind::Command | EntryKind::Quit) => "command",
+            (_, EntryKind::Connect) => "connect",
+            (_, EntryKind::InitDb) => "init_db",
+        };
+        let database = match entry.database {
+            EntryDatabase::Known(name) => Some(text_of(name)),
+            _ => None,
+        };
+        json!({
+            "end_us": end_us, "begin_us": begin_us, "took_us": entry.took_us, "thread": entry.thread,
+            "database": database, "kind": kind, "text": text_of(&entry.text),
+            "rows": entry.rows_sent, "affected": entry.rows_affected, "errno": entry.error,
+            "ambiguous": entry.flaw == Some(Flaw::Ambiguous),
+        })
+    };
+    // A reader that is given whatever piece finds the same.
+    let mut all: Vec<Vec<Value>> = Vec::new();
+    for piece in [bytes.len(), 1, 7, 1000] {
+        let mut found = Vec::new();
+        let mut reader = format.reader(Mode::default());
+        let mut place = 0;
+        let mut held = piece.min(bytes.len());
+        while place < bytes.len() {
+            let is_end = held == bytes.len();
+            let mut take = |one: LogEntry<'_>| {
+                found.push(entry(one));
+                Ok(())
+            };
+            let window = &bytes[place..held];
+            place += reader
+                .read(window, place as u64, is_end, &mut take)
+                .unwrap();
+            assert!(place <= held);
+            held = (held + piece).min(bytes.len());
+            if is_end {
+                break;
+            }
+        }
+        all.push(found);
+    }
+    let input = Pieces(io::Cursor::new(bytes.to_vec()), 100);
+    let mut found = Vec::new();
+    let mut take = |one: LogEntry<'_>| {
+        found.push(entry(one));
+        Ok(())
+    };
+    let mut reader = format.reader(Mode::default());
+    let input = LogInput::of("sample", Box::new(input)).unwrap();
+    let end = input.read(&mut *reader, 0, &mut take, &mut |_| Ok(()));
+    assert_eq!(end.unwrap(), bytes.len() as u64);
+    for other in &all {
+        assert_eq!(&found, other);
+    }
+    found
+}
+
+/// The lines that came with the sample: a field that they have must be equal.
+fn compare(name: &str, format: LogFormat, ambiguous: &[usize]) {
+    let bytes = sample(name);
+    assert_eq!(LogFormat::of_beginning(&bytes), Some(format), "{name}");
+    let found = read(format, &bytes);
+    let expected = sample(&format!("{name}.expected.jsonl"));
+    let expected = String::from_utf8(expected).unwrap();
+    let lines: Vec<Value> = expected
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(found.len(), lines.len(), "{name}: {found:#?}");
+    for (place, (found, line)) in found.iter().zip(&lines).enumerate() {
+        for (key, wanted) in line.as_object().unwrap() {
+            let (key, wanted) = match key.as_str() {
+                "end_s" => ("end_us", json!(wanted.as_i64().unwrap() * 1_000_000)),
+                // The log does not say that there is none.
+                "database" if wanted.is_null() => continue,
+                "text" if line["kind"] == "cut off" => continue,
+                // Only extended logs have it.
+                "errno" if found["errno"].is_null() => continue,
+                key => (key, wanted.clone()),
+            };
+            assert_eq!(
+                found[key], wanted,
+                "{name}: {key} of entry {place}: {found}"
+            );
+        }
+        assert_eq!(found["ambiguous"], ambiguous.contains(&place), "{found}");
+    }
+}
+
+#[test]
+fn slow_logs_are_read_as_expected() {
+    compare("mariadb-10.11-slow.log", LogFormat::Slow, &[2]);
+    compare("mysql-8.4-slow.log", LogFormat::Slow, &[]);
+    compare("mysql-8.4-slow-extra.log", LogFormat::Slow, &[]);
+    compare("percona-8.0-slow-extended.log", LogFormat::Slow, &[]);
+}
