@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Records that wait in memory, and those of one second.
-const SORT_BYTES: usize = 48 << 20;
+const SORT_BYTES: usize = 16 << 20;
 const SECOND_BYTES: usize = 16 << 20;
 /// Templates beyond these are one.
 const TEMPLATES_MAX: usize = 50_000;
@@ -77,6 +77,7 @@ pub struct Importer {
     pending: Vec<PendingRecord>,
     pending_bytes: usize,
     sorter: RecordSorter,
+    scratch: Vec<u8>,
     sequence: u64,
     contents: RecordingContents,
 }
@@ -127,6 +128,7 @@ impl Importer {
             second_us: 0,
             pending: Vec::new(),
             pending_bytes: 0,
+            scratch: Vec::new(),
             sequence: 0,
             contents: RecordingContents::default(),
         };
@@ -159,16 +161,17 @@ impl Importer {
     /// A temporary file cannot be written.
     pub fn take(&mut self, entry: LogEntry<'_>) -> Result<(), LogError> {
         let number = self.session_of(&entry)?;
-        if let Some(session) = self.sessions.get_mut(&number)
-            && let EntryDatabase::Known(name) = entry.database
-        {
-            session.database = Some(self.databases.number(name));
-        }
-        if let Some(user) = entry.user
-            && let Some(session) = self.sessions.get_mut(&number)
-            && !user.is_empty()
-        {
-            session.recorded.user = self.users.number(user);
+        if let Some(session) = self.sessions.get_mut(&number) {
+            if let EntryDatabase::Known(name) = entry.database {
+                let last = session
+                    .database
+                    .filter(|last| self.databases.is(*last, name));
+                session.database = last.or_else(|| Some(self.databases.number(name)));
+            }
+            let user = entry.user.unwrap_or_default();
+            if !user.is_empty() && !self.users.is(session.recorded.user, user) {
+                session.recorded.user = self.users.number(user);
+            }
         }
         match (entry.flaw, entry.kind) {
             (Some(Flaw::Ambiguous), _) => self.leave_out("ambiguous"),
@@ -407,15 +410,15 @@ impl Importer {
             false => self.contents.interpolated_stamps += 1,
         }
         self.sequence += 1;
-        let mut record = Vec::with_capacity(statement.text.len() + 64);
+        self.scratch.clear();
         StoredStatement {
             is_interpolated: !is_exact,
             ..statement
         }
-        .write(&mut record);
+        .write(&mut self.scratch);
         let pending = PendingRecord {
             session: statement.session,
-            record: Some(record.into()),
+            record: Some(self.scratch.as_slice().into()),
             sequence: self.sequence,
             took_us: statement.took_us,
             is_end_stamp,
@@ -482,7 +485,7 @@ impl Importer {
         if let Some(first) = record.first_chunk_mut() {
             *first = begin.to_le_bytes();
         }
-        self.sorter.add((begin, pending.sequence), &record)
+        self.sorter.add((begin, pending.sequence), record)
     }
 
     /// Writes the recording and puts it in its place.

@@ -19,6 +19,12 @@ impl Names {
         number
     }
 
+    /// Whether the number means this name.
+    pub fn is(&self, number: u32, name: &[u8]) -> bool {
+        let known = self.names.get(number as usize);
+        known.is_some_and(|known| known == name)
+    }
+
     pub fn all(&self) -> &[Vec<u8>] {
         &self.names
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// What a record takes besides its bytes.
 const RECORD_COST: usize = 64;
-const BUFFER: usize = 256 << 10;
+const BUFFER: usize = 64 << 10;
 
 /// Where a record belongs: its moment, then its place in the log.
 pub type SortKey = (i64, u64);
@@ -49,10 +49,10 @@ impl RecordSorter {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn add(&mut self, key: SortKey, record: &[u8]) -> Result<(), LogError> {
+    pub fn add(&mut self, key: SortKey, record: Box<[u8]>) -> Result<(), LogError> {
         let run = self.run() + u32::from(self.last.is_some_and(|last| key < last));
         self.held += record.len() + RECORD_COST;
-        self.waiting.push(Reverse((run, key, record.into())));
+        self.waiting.push(Reverse((run, key, record)));
         while self.held > self.memory && self.waiting.len() > 1 {
             self.spill_one()?;
         }
@@ -178,7 +178,7 @@ mod tests {
             for (place, moment) in moments.into_iter().enumerate() {
                 let key = (moment, place as u64);
                 let record = format!("{moment} {place}").into_bytes();
-                sorter.add(key, &record).unwrap();
+                sorter.add(key, record.clone().into()).unwrap();
                 wanted.push((key, record));
             }
             wanted.sort();

@@ -275,15 +275,23 @@ impl Templates {
     }
 }
 
-/// FNV-1a of the template in lower case, mixed.
+/// Of the template in either case: eight bytes at a time, letters as small ones. Signs that differ
+/// from a different sign only by the bit of the case are taken for it.
 fn hash(text: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text {
-        hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash ^= hash >> 32;
-    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ hash >> 32
+    const CASE: u64 = 0x2020_2020_2020_2020;
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, part: u64| {
+        let product = u128::from(hash ^ part) * u128::from(ODD);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let (parts, rest) = text.as_chunks();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let parts = parts.iter().chain([&last]);
+    let hash = parts.fold(text.len() as u64 ^ ODD, |hash, part| {
+        mix(hash, u64::from_le_bytes(*part) | CASE)
+    });
+    mix(hash, ODD)
 }
 
 /// Passwords of accounts: what a statement with one looks like. It errs on the safe side.
@@ -340,6 +348,7 @@ impl SecretWords {
             TokenKind::Operator => {
                 self.is_secret |= self.before == SecretWord::Password && token.text == b"(";
             }
+            TokenKind::Word if self.has_first && !may_be_secret(token.text) => {}
             TokenKind::Word => {
                 if !self.has_first {
                     self.has_first = true;
@@ -366,6 +375,15 @@ impl SecretWords {
         }
         self.before = SecretWord::None;
     }
+}
+
+/// Whether a word begins with a letter of the words above.
+fn may_be_secret(word: &[u8]) -> bool {
+    let first = word.first().copied().unwrap_or_default();
+    matches!(
+        first | 0x20,
+        b'c' | b'i' | b'm' | b'o' | b'p' | b'r' | b's' | b'w'
+    )
 }
 
 fn mentions_password(text: &[u8]) -> bool {

@@ -137,3 +137,47 @@ fn slow_logs_are_read_as_expected() {
     compare("mysql-8.4-slow-extra.log", LogFormat::Slow, &[]);
     compare("percona-8.0-slow-extended.log", LogFormat::Slow, &[]);
 }
+
+/// One line for each entry: kind, thread, database, moment after the first one, text.
+fn lines(name: &str, format: LogFormat) -> Vec<String> {
+    let bytes = sample(name);
+    assert_eq!(LogFormat::of_beginning(&bytes), Some(format), "{name}");
+    let found = read(format, &bytes);
+    let moment = |entry: &Value| entry["end_us"].as_i64().or(entry["begin_us"].as_i64());
+    let first = moment(&found[0]).unwrap();
+    let line = |entry: &Value| {
+        format!(
+            "{} {} {} {} {:?}{}",
+            entry["kind"].as_str().unwrap(),
+            entry["thread"],
+            entry["database"].as_str().unwrap_or("-"),
+            moment(entry).unwrap() - first,
+            entry["text"].as_str().unwrap(),
+            if entry["ambiguous"] == true {
+                " ambiguous"
+            } else {
+                ""
+            },
+        )
+    };
+    found.iter().map(line).collect()
+}
+
+#[test]
+fn other_logs_are_read_as_they_were_the_last_time() {
+    for (name, format) in [
+        ("mariadb-10.11-general.log", LogFormat::General),
+        ("mysql-8.4-general.log", LogFormat::General),
+        ("mariadb-server_audit.log", LogFormat::Audit),
+        ("proxysql-events.json", LogFormat::ProxySql),
+        ("tiproxy-traffic.log", LogFormat::TiProxy),
+    ] {
+        let found = lines(name, format).join("\n") + "\n";
+        let entries = format!("{name}.entries.txt");
+        if std::env::var_os("CONTEND_UPDATE_GOLDEN").is_some() {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+            std::fs::write(folder.join(&entries), &found).unwrap();
+        }
+        assert_eq!(found.as_bytes(), sample(&entries), "{name}");
+    }
+}

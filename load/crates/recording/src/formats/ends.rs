@@ -194,6 +194,8 @@ fn whole(text: &[u8], mode: Mode) -> Whole {
 /// Whether a text has several statements that are one: the body of a routine, `BEGIN NOT ATOMIC`.
 #[derive(Debug, Default)]
 pub struct Nesting {
+    /// Its first word begins nothing that has statements in it.
+    is_simple: bool,
     words: u32,
     is_compound: bool,
     is_begin: bool,
@@ -211,13 +213,14 @@ const STORED: [&[u8]; 5] = [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT", b"P
 
 impl Nesting {
     pub fn take(&mut self, token: &Token<'_>) {
-        if !token.kind.is_code() {
+        if !token.kind.is_code() || self.is_simple {
             return;
         }
         let is_one_of = |words: &[&[u8]]| words.iter().any(|word| token.is_word(word));
         let is_first = self.words == 0;
         self.words = self.words.saturating_add(1);
         if token.kind != TokenKind::Word {
+            self.is_simple = is_first && !token.is_operator(b"(");
             self.is_start = token.is_operator(b";") || token.is_operator(b":");
             self.is_behind_end = false;
             return;
@@ -227,6 +230,7 @@ impl Nesting {
             self.is_create = token.is_word(b"CREATE");
             self.is_compound = is_one_of(&BLOCKS) || token.is_word(b"CASE");
             self.is_start = true;
+            self.is_simple = !(self.is_begin || self.is_create || self.is_compound);
         } else if self.words == 2 && self.is_begin {
             self.is_compound = token.is_word(b"NOT");
         } else if self.is_create && is_one_of(&STORED) {

@@ -1,6 +1,7 @@
 //! Slow query logs: those of MariaDB, MySQL and Percona Server, and what pt-query-digest writes.
 
 use super::ends::{LineEnd, LogHeads, StatementEnd, statement_end};
+use super::lines::{BANNER_MAX, behind_banner, is_banner, line_at, user_of};
 use super::modes::SessionModes;
 use crate::entry::{
     EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
@@ -13,8 +14,6 @@ use std::borrow::Cow;
 const TIME: &[u8] = b"# Time: ";
 const USER: &[u8] = b"# User@Host: ";
 const ADMINISTRATOR: &[u8] = b"# administrator command: ";
-/// The line that a server writes when it opens the log is shorter.
-const BANNER_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub struct SlowLog {
@@ -221,21 +220,8 @@ enum HeadRead<'t> {
     Other { next: usize },
 }
 
-/// The line at `from` without its end, and the next line's beginning.
-fn line_at(bytes: &[u8], from: usize) -> Option<(&[u8], usize)> {
-    let rest = bytes.get(from..)?;
-    let length = memchr(b'\n', rest)?;
-    Some((rest.get(..length)?, from + length + 1))
-}
-
-fn is_banner(line: &[u8]) -> bool {
-    line.len() < BANNER_MAX
-        && line.ends_with(b"started with:")
-        && memmem::find(line, b", Version: ").is_some()
-}
-
 /// The first line may be that of an entry.
-fn is_head(rest: &[u8]) -> bool {
+pub fn is_head(rest: &[u8]) -> bool {
     rest.starts_with(USER)
         || rest.starts_with(TIME) && rest.get(TIME.len()).is_some_and(u8::is_ascii_digit)
 }
@@ -250,19 +236,10 @@ fn head_at(bytes: &[u8], place: usize, is_end: bool) -> HeadRead<'_> {
     };
     if is_banner(line) {
         let is_mysql = memmem::find(line, b"MariaDB").is_none();
-        // Two more lines: ports, and the heads of columns.
-        for begin in [&b"Tcp port: "[..], b"Time "] {
-            match line_at(bytes, next) {
-                Some((line, after))
-                    if line.starts_with(begin)
-                        || begin == b"Time " && line.starts_with(b"Time\t") =>
-                {
-                    next = after;
-                }
-                None if !is_end => return HeadRead::More,
-                _ => {}
-            }
-        }
+        let Some(after) = behind_banner(bytes, next, is_end) else {
+            return HeadRead::More;
+        };
+        next = after;
         return HeadRead::Banner { next, is_mysql };
     }
     if !is_head(line) {
@@ -334,12 +311,10 @@ impl<'t> SlowHead<'t> {
 
     /// `shop[shop] @ app1 [10.0.0.11]  Id:     9`
     fn take_user(&mut self, user: &'t [u8]) {
-        let open = memchr(b'[', user).map(|open| open + 1);
-        let close = memmem::find(user, b"] @ ");
-        self.user = open
-            .zip(close)
-            .and_then(|(open, close)| user.get(open..close));
-        if let Some(id) = memmem::rfind(user, b"Id:") {
+        self.user = user_of(user);
+        if !user.ends_with(b"]")
+            && let Some(id) = memmem::rfind(user, b"Id:")
+        {
             let id = user.get(id + 3..).unwrap_or_default().trim_ascii();
             self.thread = stamp::unsigned(id).unwrap_or(self.thread);
         }
@@ -347,7 +322,8 @@ impl<'t> SlowHead<'t> {
 
     /// `# Name: value  Name: value`
     fn take_pairs(&mut self, line: &'t [u8]) {
-        if let Some(from) = memmem::find(line, b"Schema: ") {
+        let has_schema = line.starts_with(b"# Thread_id: ") || line.starts_with(b"# Schema: ");
+        if has_schema && let Some(from) = memmem::find(line, b"Schema: ") {
             // A name may have blanks: what follows it is known.
             let rest = line.get(from + 8..).unwrap_or_default();
             let behind = [&b"  QC_hit: "[..], b"  Last_errno: "];
@@ -450,11 +426,4 @@ impl LogHeads for SlowHeads {
             _ => None,
         }
     }
-}
-
-/// Whether a log begins like one of these.
-pub fn looks_like(beginning: &[u8]) -> bool {
-    let mut lines = beginning.split(|byte| *byte == b'\n');
-    lines.any(|line| line.starts_with(USER))
-        && memmem::find(beginning, b"\n# Query_time: ").is_some()
 }
