@@ -26,6 +26,7 @@ BEGIN_S = 1_773_136_800
 SESSIONS = 64
 PER_SECOND = 4_000
 BLOCK = 20_000
+BANNER = b"mysqld, Version: 8.4.6. started with:\nTcp port: 3306\nTime  Id Command Argument\n"
 
 
 def statements(drawn: random.Random) -> str:
@@ -50,7 +51,7 @@ def entries(exact: bool) -> Iterator[bytes]:
     """Blocks of a log: as MySQL writes it with exact stamps, else as MariaDB does."""
     drawn = random.Random(1)
     number, last = 0, 0
-    yield b"/usr/sbin/mysqld, Version: 8.4.6. started with:\nTcp port: 3306\nTime  Id Command Argument\n"
+    yield BANNER
     while True:
         block = []
         for _ in range(BLOCK):
@@ -64,14 +65,16 @@ def entries(exact: bool) -> Iterator[bytes]:
                 head = (
                     f"# Time: {told}.{us % 1_000_000:06d}Z\n"
                     f"# User@Host: shop[shop] @ app1 [10.0.0.11]  Id: {thread:5d}\n"
-                    f"# Query_time: 0.{took:06d}  Lock_time: 0.000002 Rows_sent: 1  Rows_examined: 1\n{use}"
+                    f"# Query_time: 0.{took:06d}  Lock_time: 0.000002"
+                    f" Rows_sent: 1  Rows_examined: 1\n{use}"
                 )
             else:
                 told = time.strftime("# Time: %y%m%d %H:%M:%S\n", time.gmtime(second))
                 head = (
                     f"{told if second != last else ''}# User@Host: shop[shop] @ app1 [10.0.0.11]\n"
                     f"# Thread_id: {thread}  Schema: shop  QC_hit: No\n"
-                    f"# Query_time: 0.{took:06d}  Lock_time: 0.000051  Rows_sent: 1  Rows_examined: 1\n"
+                    f"# Query_time: 0.{took:06d}  Lock_time: 0.000051"
+                    "  Rows_sent: 1  Rows_examined: 1\n"
                     "# Rows_affected: 0  Bytes_sent: 120\n"
                 )
             last = second

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Read logs of a server into a recording, and show what is in one.
+/// Read logs of a server into a recording, and show its content.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]

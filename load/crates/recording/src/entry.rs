@@ -126,7 +126,7 @@ pub trait LogReader {
     /// Bytes that belonged to no entry, so far.
     fn skipped(&self) -> u64;
 
-    /// What is missing in the whole log, as words that documents explain.
+    /// Facts that the whole log lacks, as words that documents explain.
     fn warnings(&self) -> Vec<&'static str> {
         Vec::new()
     }

@@ -48,7 +48,7 @@ struct RecordingDirectory {
     templates: Vec<Vec<(u32, u32)>>,
 }
 
-/// What is known of all statements of a template.
+/// Sums over all statements of a template.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TemplateRow {
     /// In hexadecimal, so that it survives readers without 64-bit integers.

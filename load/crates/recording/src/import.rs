@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Records that wait in memory, and those of one second.
-const SORT_BYTES: usize = 16 << 20;
+const SORT_BYTES: usize = 2 << 20;
 const SECOND_BYTES: usize = 16 << 20;
 /// Templates beyond these are one.
 const TEMPLATES_MAX: usize = 50_000;
@@ -235,7 +235,7 @@ impl Importer {
         Ok(())
     }
 
-    /// Writes what is known of a session that is over.
+    /// Writes the record of a session that is over.
     fn close(&mut self, number: u32) -> Result<(), LogError> {
         let Some(session) = self.sessions.remove(&number) else {
             return Ok(());

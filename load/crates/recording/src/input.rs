@@ -116,7 +116,7 @@ impl LogInput {
         }
     }
 
-    /// Reads until so many bytes are held; whether that was the end.
+    /// Reads until `wanted` bytes are held and returns whether that was the end.
     fn fill(&mut self, held: &mut Vec<u8>, wanted: usize) -> Result<bool, LogError> {
         let missing = wanted.saturating_sub(held.len()) as u64;
         let read = self.bytes.by_ref().take(missing).read_to_end(held);

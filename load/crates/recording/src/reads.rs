@@ -1,4 +1,4 @@
-//! Whether a statement only reads, by what is known to: everything else counts as a write.
+//! Whether a statement only reads, by a list of known words and functions. The others are writes.
 
 use contend_sql::{Mode, Token, TokenKind, Tokens};
 

@@ -12,19 +12,21 @@ use std::path::{Path, PathBuf};
 
 /// What a record takes besides its bytes.
 const RECORD_COST: usize = 64;
+/// A heap that is small is fast; one of a log in disorder grows up to this, for fewer files.
+const MEMORY_MAX: usize = 64 << 20;
 const BUFFER: usize = 64 << 10;
 
 /// Where a record belongs: its moment, then its place in the log.
 pub type SortKey = (i64, u64);
 
 /// By file, then by key.
-type Waiting = Reverse<(u32, SortKey, Box<[u8]>)>;
+type WaitingRecord = Reverse<(u32, SortKey, Box<[u8]>)>;
 
 pub struct RecordSorter {
     folder: PathBuf,
     memory: usize,
     held: usize,
-    waiting: BinaryHeap<Waiting>,
+    waiting: BinaryHeap<WaitingRecord>,
     files: Vec<PathBuf>,
     /// The file that is being written, and the last key in it.
     file: Option<BufWriter<File>>,
@@ -32,7 +34,7 @@ pub struct RecordSorter {
 }
 
 impl RecordSorter {
-    /// Records take about `memory` bytes; the others go to files in `folder`.
+    /// Records take about `memory` bytes at first; the others go to files in `folder`.
     pub fn new(folder: &Path, memory: usize) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -79,6 +81,7 @@ impl RecordSorter {
             if let Some(mut file) = self.file.take() {
                 file.flush()?;
                 self.files.push(self.path());
+                self.memory = self.memory.max((self.memory * 2).min(MEMORY_MAX));
             }
             let file = File::create(self.path())?;
             self.file = Some(BufWriter::with_capacity(BUFFER, file));

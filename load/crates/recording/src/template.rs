@@ -31,7 +31,7 @@ const BEFORE_SIGNS: [&[u8]; 14] = [
 /// What the tokens of a statement tell, besides its template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementShape {
-    /// Of the template, in either case.
+    /// The template's hash, the same in either case.
     pub hash: u64,
     /// It has no code at all.
     pub is_empty: bool,
@@ -45,7 +45,7 @@ pub struct StatementShape {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
+enum LastPart {
     Nothing,
     Literal,
     Comma,
@@ -71,7 +71,7 @@ pub struct Templates {
     text: Vec<u8>,
     groups: Vec<TemplateGroup>,
     /// The last parts, the last one first.
-    last: [Last; 3],
+    last: [LastPart; 3],
     literal_start: usize,
     word: (usize, usize),
     group: (usize, usize),
@@ -82,7 +82,7 @@ impl Default for Templates {
         Self {
             text: Vec::new(),
             groups: Vec::new(),
-            last: [Last::Nothing; 3],
+            last: [LastPart::Nothing; 3],
             literal_start: 0,
             word: (0, 0),
             group: (0, 0),
@@ -99,7 +99,7 @@ impl Templates {
     pub fn read(&mut self, statement: &[u8], mode: Mode) -> StatementShape {
         self.text.clear();
         self.groups.clear();
-        self.last = [Last::Nothing; 3];
+        self.last = [LastPart::Nothing; 3];
         let mut shape = StatementShape {
             is_empty: true,
             ..StatementShape::default()
@@ -122,7 +122,7 @@ impl Templates {
             }
             if std::mem::take(&mut is_over) {
                 shape.is_several = true;
-                self.put(b";", Last::Operator);
+                self.put(b";", LastPart::Operator);
             }
             shape.is_empty = false;
             if self.text.len() < TEMPLATE_BYTES_MAX {
@@ -144,11 +144,11 @@ impl Templates {
             TokenKind::Word if self.is_value(token) => self.literal(),
             TokenKind::Word | TokenKind::Name => self.word(token.text),
             TokenKind::Operator => self.operator(token.text, is_adjacent),
-            TokenKind::RunsFrom => self.put(b"/*!", Last::Operator),
-            TokenKind::RunsTo => self.put(b"*/", Last::Operator),
-            TokenKind::Skipped => self.put(b"/*!*/", Last::Operator),
+            TokenKind::RunsFrom => self.put(b"/*!", LastPart::Operator),
+            TokenKind::RunsTo => self.put(b"*/", LastPart::Operator),
+            TokenKind::Skipped => self.put(b"/*!*/", LastPart::Operator),
             // The rest of the text may be a value.
-            TokenKind::Unterminated => self.put(b"?", Last::Literal),
+            TokenKind::Unterminated => self.put(b"?", LastPart::Literal),
             TokenKind::Space | TokenKind::Comment => {}
         }
     }
@@ -158,18 +158,22 @@ impl Templates {
         let is_one = [&b"NULL"[..], b"TRUE", b"FALSE"]
             .iter()
             .any(|word| token.is_word(word));
-        is_one && matches!(self.last[0], Last::Operator | Last::Comma | Last::Open)
+        is_one
+            && matches!(
+                self.last[0],
+                LastPart::Operator | LastPart::Comma | LastPart::Open
+            )
     }
 
     fn word(&mut self, text: &[u8]) {
-        self.put(text, Last::Word);
+        self.put(text, LastPart::Word);
         self.word = (self.text.len() - text.len(), self.text.len());
     }
 
     /// The last part, if it is a word.
     fn last_word(&self) -> &[u8] {
         match self.last[0] {
-            Last::Word => self.text.get(self.word.0..self.word.1).unwrap_or_default(),
+            LastPart::Word => self.text.get(self.word.0..self.word.1).unwrap_or_default(),
             _ => b"",
         }
     }
@@ -183,21 +187,21 @@ impl Templates {
         if self.last_word().starts_with(b"_") {
             // `_utf8mb4'a'`: the character set belongs to the value.
             self.text.truncate(self.word.0);
-            self.last = [self.last[1], self.last[2], Last::Nothing];
+            self.last = [self.last[1], self.last[2], LastPart::Nothing];
             while self.text.last() == Some(&b' ') {
                 self.text.pop();
             }
         }
         match self.last {
-            [Last::Comma, Last::Literal, _] => {
+            [LastPart::Comma, LastPart::Literal, _] => {
                 self.text.truncate(self.literal_start);
                 self.text.extend_from_slice(b"?+");
-                self.last = [Last::Literal, Last::Nothing, Last::Nothing];
+                self.last = [LastPart::Literal, LastPart::Nothing, LastPart::Nothing];
             }
             // Texts side by side are one.
-            [Last::Literal, ..] => {}
+            [LastPart::Literal, ..] => {}
             _ => {
-                self.put(b"?", Last::Literal);
+                self.put(b"?", LastPart::Literal);
                 self.literal_start = self.text.len() - 1;
             }
         }
@@ -206,8 +210,9 @@ impl Templates {
     fn operator(&mut self, text: &[u8], is_adjacent: bool) {
         match text {
             b"(" => {
-                let is_call = is_adjacent && self.last[0] == Last::Word && !self.is_last_of(&LISTS);
-                let is_row = self.last.starts_with(&[Last::Comma, Last::Group]);
+                let is_call =
+                    is_adjacent && self.last[0] == LastPart::Word && !self.is_last_of(&LISTS);
+                let is_row = self.last.starts_with(&[LastPart::Comma, LastPart::Group]);
                 let group = TemplateGroup {
                     start: 0,
                     is_list: is_row || self.is_last_of(&LISTS),
@@ -215,32 +220,32 @@ impl Templates {
                 };
                 if is_call {
                     self.text.push(b'(');
-                    self.last = [Last::Open, self.last[0], self.last[1]];
+                    self.last = [LastPart::Open, self.last[0], self.last[1]];
                 } else {
-                    self.put(b"(", Last::Open);
+                    self.put(b"(", LastPart::Open);
                 }
                 let start = self.text.len() - 1;
                 self.groups.push(TemplateGroup { start, ..group });
             }
             b")" => {
-                self.put(b")", Last::Group);
+                self.put(b")", LastPart::Group);
                 self.close();
             }
-            b"," => self.put(b",", Last::Comma),
+            b"," => self.put(b",", LastPart::Comma),
             b"-" | b"+" if self.is_sign() => {}
             b"." => {
                 self.text.push(b'.');
-                self.last = [Last::Operator, self.last[0], self.last[1]];
+                self.last = [LastPart::Operator, self.last[0], self.last[1]];
             }
-            _ => self.put(text, Last::Operator),
+            _ => self.put(text, LastPart::Operator),
         }
     }
 
     fn is_sign(&self) -> bool {
         match self.last[0] {
-            Last::Nothing | Last::Comma | Last::Open | Last::Operator => true,
-            Last::Word => self.is_last_of(&BEFORE_SIGNS),
-            Last::Literal | Last::Group => false,
+            LastPart::Nothing | LastPart::Comma | LastPart::Open | LastPart::Operator => true,
+            LastPart::Word => self.is_last_of(&BEFORE_SIGNS),
+            LastPart::Literal | LastPart::Group => false,
         }
     }
 
@@ -261,11 +266,11 @@ impl Templates {
             }
             _ => range,
         };
-        self.last = [Last::Group, Last::Nothing, Last::Nothing];
+        self.last = [LastPart::Group, LastPart::Nothing, LastPart::Nothing];
     }
 
-    fn put(&mut self, part: &[u8], kind: Last) {
-        let is_close = matches!(kind, Last::Comma | Last::Group) || part == b";";
+    fn put(&mut self, part: &[u8], kind: LastPart) {
+        let is_close = matches!(kind, LastPart::Comma | LastPart::Group) || part == b";";
         let follows = self.text.last().copied();
         if !is_close && follows.is_some_and(|byte| !matches!(byte, b'(' | b'.' | b'@')) {
             self.text.push(b' ');
@@ -275,7 +280,7 @@ impl Templates {
     }
 }
 
-/// Of the template in either case: eight bytes at a time, letters as small ones. Signs that differ
+/// Hash of a template, the same in either case: eight bytes at a time, letters as small ones. Signs that differ
 /// from a different sign only by the bit of the case are taken for it.
 fn hash(text: &[u8]) -> u64 {
     const CASE: u64 = 0x2020_2020_2020_2020;

@@ -57,7 +57,7 @@ fn read(format: LogFormat, bytes: &[u8]) -> Vec<Value> {
             "ambiguous": entry.flaw == Some(Flaw::Ambiguous),
         })
     };
-    // A reader that is given whatever piece finds the same.
+    // Pieces of any size are read alike.
     let mut all: Vec<Vec<Value>> = Vec::new();
     for piece in [bytes.len(), 1, 7, 1000] {
         let mut found = Vec::new();
@@ -180,4 +180,49 @@ fn other_logs_are_read_as_they_were_the_last_time() {
         }
         assert_eq!(found.as_bytes(), sample(&entries), "{name}");
     }
+}
+
+/// A slow log of these statements, of one session.
+fn slow_log(statements: &[&str]) -> Vec<u8> {
+    let entry = |text: &&str| {
+        format!(
+            "# Time: 260310 10:00:00\n# User@Host: a[a] @ b []\n# Thread_id: 7  Schema: s  QC_hit: No\n\
+             # Query_time: 0.1  Lock_time: 0.0  Rows_sent: 1  Rows_examined: 1\n\
+             SET timestamp=1773136800;\n{text};\n"
+        )
+    };
+    statements
+        .iter()
+        .map(entry)
+        .collect::<String>()
+        .into_bytes()
+}
+
+#[test]
+fn what_looks_like_an_entry_in_a_block_is_part_of_it() {
+    let inner = String::from_utf8(slow_log(&["DROP TABLE item"])).unwrap();
+    let block = format!("BEGIN NOT ATOMIC\n IF 1 THEN SELECT 2; END IF;\n{inner}END");
+    let found = read(
+        LogFormat::Slow,
+        &slow_log(&["SELECT 1", &block, "SELECT 3"]),
+    );
+    let seen = found
+        .iter()
+        .map(|one| (one["text"].as_str().unwrap(), one["ambiguous"] == true));
+    let wanted = [("SELECT 1", false), (&block[..], true), ("SELECT 3", false)];
+    assert_eq!(seen.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn a_session_that_changes_how_quotes_are_read_is_followed() {
+    let texts = [
+        "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        r"SELECT 'C:\'",
+        "SELECT 'a'",
+    ];
+    let found = read(LogFormat::Slow, &slow_log(&texts));
+    let seen = found
+        .iter()
+        .map(|one| (one["text"].as_str().unwrap(), one["ambiguous"] == true));
+    assert_eq!(seen.collect::<Vec<_>>(), texts.map(|text| (text, false)));
 }

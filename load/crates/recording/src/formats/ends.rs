@@ -118,10 +118,10 @@ pub fn statement_end(
         let text = heads
             .text_of(bytes, head)
             .and_then(|text| bytes.get(text..end));
-        match text.map_or(Whole::No, |text| whole(text, mode)) {
-            Whole::WithQuotes => run += 1,
-            Whole::Plain => run += u32::from(nesting.is_open()),
-            Whole::No => run = 0,
+        match text.map_or(AloneKind::No, |text| whole(text, mode)) {
+            AloneKind::WithQuotes => run += 1,
+            AloneKind::Plain => run += u32::from(nesting.is_open()),
+            AloneKind::No => run = 0,
         }
         if run >= CLEAR_RUN {
             return lost(next);
@@ -166,28 +166,28 @@ fn is_plain(text: &[u8]) -> bool {
         && memmem::find(text, b"/*").is_none()
 }
 
-enum Whole {
+enum AloneKind {
     No,
     Plain,
     WithQuotes,
 }
 
 /// Whether a text is one statement by itself.
-fn whole(text: &[u8], mode: Mode) -> Whole {
+fn whole(text: &[u8], mode: Mode) -> AloneKind {
     let mut tokens = Tokens::new(text, mode);
     let (mut has_quotes, mut is_over, mut has_code) = (false, false, false);
     for token in tokens.by_ref() {
         if token.kind == TokenKind::Unterminated || token.kind.is_code() && is_over {
-            return Whole::No;
+            return AloneKind::No;
         }
         has_quotes |= matches!(token.kind, TokenKind::Text | TokenKind::Name);
         has_code |= token.kind.is_code();
         is_over |= token.is_operator(b";");
     }
     match (tokens.open_comment(), has_code, has_quotes) {
-        (None, true, true) => Whole::WithQuotes,
-        (None, true, false) => Whole::Plain,
-        _ => Whole::No,
+        (None, true, true) => AloneKind::WithQuotes,
+        (None, true, false) => AloneKind::Plain,
+        _ => AloneKind::No,
     }
 }
 

@@ -62,7 +62,7 @@ pub struct GeneralLog {
     skipped: u64,
 }
 
-/// What is in front of a text.
+/// The part in front of a text.
 struct GeneralHead<'t> {
     stamp: Option<LogStamp>,
     thread: u64,

@@ -50,7 +50,7 @@ pub fn ends_in_line_comment(text: &[u8], mode: Mode) -> bool {
     last.is_some_and(|last| last.kind == TokenKind::Comment && last.text.first() != Some(&b'/'))
 }
 
-/// The bytes of a text with backslashes: `\\n`, `\\t`, `\\r`, `\\0`, and any other byte as it is.
+/// The bytes of a text with backslashes: `\\n`, `\\t`, `\\r`, `\\0`, and any other byte unchanged.
 pub fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text.iter();

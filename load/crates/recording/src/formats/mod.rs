@@ -1,4 +1,4 @@
-//! One module for each format of logs, and which one a log has.
+//! Formats of logs, a module for each, and the one that a log has.
 
 mod audit;
 pub mod ends;

@@ -100,7 +100,7 @@ impl SlowLog {
         if line.starts_with(ADMINISTRATOR)
             && let Some(end) = memchr(b'\n', line)
         {
-            // It is one line, whatever it holds.
+            // It is always one line.
             let has_delimiter = line.get(..end).is_some_and(|line| line.ends_with(b";"));
             let next = head.text + end + 1;
             let end = head.text + end - usize::from(has_delimiter);

@@ -35,7 +35,7 @@ const SLOW: [&str; 13] = [
 ];
 
 /// A value of a row; none for NULL.
-type Cell<'t> = Option<Cow<'t, [u8]>>;
+type TableCell<'t> = Option<Cow<'t, [u8]>>;
 
 #[derive(Debug)]
 pub struct TableLog {
@@ -98,8 +98,9 @@ impl TableLog {
         let mut parts = Vec::new();
         loop {
             match tokens.next() {
-                Some(token) if token.kind == TokenKind::Unterminated && !is_end => return Ok(None),
                 Some(token) if token.is_operator(b";") => break,
+                // The next bytes may be part of it.
+                Some(token) if token.end() == bytes.len() && !is_end => return Ok(None),
                 // A comment alone is over at its end.
                 Some(token) if token.kind == TokenKind::Comment && parts.is_empty() => break,
                 Some(token) if token.kind.is_code() => parts.push(token),
@@ -134,8 +135,8 @@ impl TableLog {
             .filter(|part| matches!(part.kind, TokenKind::Word | TokenKind::Name))
             .map(|part| String::from_utf8_lossy(part.inner()).to_ascii_lowercase())
             .collect();
-        let mut row: Vec<Cell<'_>> = Vec::new();
-        let mut start = 0;
+        let mut row: Vec<TableCell<'_>> = Vec::new();
+        let mut start = rows.first().map_or(0, |part| part.start);
         for part in rows.iter().skip(1) {
             match part.kind {
                 TokenKind::Operator if part.text == b"(" => {
@@ -151,6 +152,8 @@ impl TableLog {
                     if !self.entry(&columns, &row, place, take)? {
                         self.skipped += (part.end() - start) as u64;
                     }
+                    row.clear();
+                    start = part.end();
                 }
                 TokenKind::Text => row.push(Some(self.text(part))),
                 TokenKind::Bits => row.push(Some(Cow::Owned(bits(part.text)))),
@@ -187,7 +190,7 @@ impl TableLog {
     fn entry(
         &self,
         columns: &[&str],
-        row: &[Cell<'_>],
+        row: &[TableCell<'_>],
         offset: u64,
         take: &mut TakeEntry<'_>,
     ) -> Result<bool, LogError> {
@@ -319,7 +322,7 @@ impl TableLog {
             b"NULL" | b"\\N" => None,
             _ => Some(Cow::Owned(unescaped(text))),
         };
-        let row: Vec<Cell<'_>> = line.split(|byte| *byte == b'\t').map(cell).collect();
+        let row: Vec<TableCell<'_>> = line.split(|byte| *byte == b'\t').map(cell).collect();
         let columns: Vec<&str> = match self.columns.is_empty() {
             true => columns_of(row.len()).unwrap_or_default().to_vec(),
             false => self.columns.iter().map(String::as_str).collect(),
