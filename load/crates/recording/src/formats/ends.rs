@@ -200,15 +200,21 @@ pub struct Nesting {
     is_compound: bool,
     is_begin: bool,
     is_create: bool,
+    /// Within a `CREATE PROCEDURE` and the like, in front of its body.
+    is_header: bool,
     /// A statement may begin here.
     is_start: bool,
     is_behind_end: bool,
+    is_behind_block: bool,
+    /// `BEGIN` and `CASE` without their `END`.
     depth: i32,
+    /// `IF`, `LOOP` and the like without their `END`. An `IF` may be missed, so it is counted apart.
+    blocks: u32,
 }
 
 /// Words that begin a block which `END` and the same word ends.
 const BLOCKS: [&[u8]; 5] = [b"IF", b"LOOP", b"WHILE", b"REPEAT", b"FOR"];
-const BEFORE_STATEMENTS: [&[u8]; 5] = [b"THEN", b"ELSE", b"DO", b"LOOP", b"REPEAT"];
+const BEFORE_STATEMENTS: [&[u8]; 6] = [b"THEN", b"ELSE", b"DO", b"LOOP", b"REPEAT", b"ATOMIC"];
 const STORED: [&[u8]; 5] = [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT", b"PACKAGE"];
 
 impl Nesting {
@@ -221,7 +227,8 @@ impl Nesting {
         self.words = self.words.saturating_add(1);
         if token.kind != TokenKind::Word {
             self.is_simple = is_first && !token.is_operator(b"(");
-            self.is_start = token.is_operator(b";") || token.is_operator(b":");
+            self.is_header &= !token.is_operator(b";");
+            self.is_start = token.is_operator(b";") || token.is_operator(b":") || self.is_header;
             self.is_behind_end = false;
             return;
         }
@@ -235,22 +242,34 @@ impl Nesting {
             self.is_compound = token.is_word(b"NOT");
         } else if self.is_create && is_one_of(&STORED) {
             self.is_compound = true;
+            self.is_header = true;
         }
         let is_block = is_one_of(&BLOCKS);
-        if self.is_behind_end && (is_block || token.is_word(b"CASE")) {
-            // `END IF`: counted by its END.
+        let is_clause = self.is_header && is_one_of(&[b"NOT", b"EXISTS", b"EACH"]);
+        if self.is_behind_end && is_block {
+            self.depth += 1;
+            self.blocks = self.blocks.saturating_sub(1);
+        } else if self.is_behind_end && token.is_word(b"CASE") {
+            // `END CASE`: counted by its END.
         } else if token.is_word(b"END") {
             self.depth -= 1;
-        } else if is_one_of(&[b"BEGIN", b"CASE"]) || is_block && self.is_start {
+        } else if is_one_of(&[b"BEGIN", b"CASE"]) {
             self.depth += 1;
+            self.is_header = false;
+        } else if is_block && self.is_start {
+            self.blocks += 1;
+        } else if is_clause && self.is_behind_block {
+            // `IF NOT EXISTS`, `FOR EACH ROW`.
+            self.blocks = self.blocks.saturating_sub(1);
         }
+        self.is_behind_block = is_block && !self.is_behind_end;
         self.is_behind_end = token.is_word(b"END");
-        self.is_start = token.is_word(b"BEGIN") || is_one_of(&BEFORE_STATEMENTS);
+        self.is_start = self.is_header || token.is_word(b"BEGIN") || is_one_of(&BEFORE_STATEMENTS);
     }
 
     /// A block of it has no end yet.
     pub fn is_open(&self) -> bool {
-        self.is_compound && self.depth > 0
+        self.is_compound && (self.depth > 0 || self.blocks > 0)
     }
 
     /// The semicolons in it do not divide it.

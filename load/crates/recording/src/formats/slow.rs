@@ -135,6 +135,8 @@ impl SlowLog {
             }
         };
         let text = bytes.get(head.text..end).unwrap_or_default();
+        // The comments of a statement, or the next entry behind one without a statement.
+        let flaw = flaw.or_else(|| is_head(text).then_some(Flaw::Ambiguous));
         let (kind, text) = match text.strip_prefix(ADMINISTRATOR) {
             Some(b"Quit") => (EntryKind::Quit, &b"Quit"[..]),
             Some(command) => (EntryKind::Command, command),
@@ -363,7 +365,7 @@ impl<'t> SlowHead<'t> {
     }
 
     /// `SET last_insert_id=1,insert_id=2,timestamp=1773136799;`
-    fn take_set(&mut self, line: &'t [u8], behind: &[u8]) -> bool {
+    fn take_set(&mut self, line: &'t [u8], _: &[u8]) -> bool {
         let set = line.strip_prefix(b"SET ");
         let Some(set) = set.and_then(|set| set.strip_suffix(b";")) else {
             return false;
@@ -382,7 +384,7 @@ impl<'t> SlowHead<'t> {
             }
         }
         let us = timestamp.and_then(|us| i64::try_from(us).ok());
-        if us.is_none() || behind.is_empty() || is_head(behind) {
+        if us.is_none() {
             return false;
         }
         self.timestamp_us = us;
