@@ -76,7 +76,7 @@ def _at_rate(run: RunRecord) -> float:
 
 
 def _alone(run: RunRecord) -> float:
-    return _of(run.probes["equal_load"]["alone"]["dear"]["classes"], "latency_us", "p50")
+    return _of(run.probes["alone"]["dear"]["done"]["classes"], "latency_us", "p50")
 
 
 WAYS: Mapping[str, Read] = {

@@ -55,10 +55,13 @@ def test_compare(transcript: Say) -> None:
     outs = ("--junit", files[0], "--markdown", files[1])
     transcript("compare", "old", "new", "--fail-if-slower", "3%", *outs, files=files)
     transcript("compare", "old/0", "new/0", "--fail-if-slower", "3%", "--if-not-certain", "pass")
+    several = "throughput 30%, server_cpu_us_per_query 2%"
+    transcript("compare", "old", "new", "--fail-if-slower", several, files=())
 
 
 def test_compare_refused(transcript: Say) -> None:
     write("old", 1.4, 1.1, 1)
+    write("new", 1.4, 1.1, 2)
     for arguments in (
         ["old"],
         ["old", "old"],
@@ -66,6 +69,8 @@ def test_compare_refused(transcript: Say) -> None:
         ["old", "old", "--junit", "x"],
         ["old", "old", "--fail-if-slower", "-3%"],
         ["old", "old", "--fail-if-slower", "3x"],
+        ["old", "new", "--fail-if-slower", "statement.selects.qps 3%"],
+        ["old", "new", "--fail-if-slower", "throughput 3%, qps 3%"],
         ["old", "old", "--fail-if-slower", "3%", "--markdown", "no/folder/x"],
     ):
         transcript("compare", *arguments)

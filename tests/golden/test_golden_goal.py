@@ -51,6 +51,7 @@ ONE = {"compare__baseline": "{}", SETTING.replace(".", "__"): '"4M"'}
         ("one cell", ONE, {"capacity": lambda _: 2500.0}),
         ("every rate holds", {**ONE, "goal__highest": "2000"}, {"capacity": lambda _: 2500.0}),
         ("no rate holds", {**ONE, "goal__hold": "p99<1ms"}, {"capacity": lambda _: 2500.0}),
+        ("a knee", {"goal__hold": "knee"}, {}),
         ("the client's limit", ONE, {"capacity": lambda _: 850.0, "change": limited}),
         ("a server that dies", ONE, {"capacity": lambda _: 2500.0, "change": dead}),
         ("an interrupted search", {}, {"runs": 9}),

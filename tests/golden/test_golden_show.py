@@ -71,6 +71,23 @@ def test_a_run_with_a_gate(capsys: pytest.CaptureFixture[str], name: str, gain: 
     check(f"show-gate-{name}", shown(capsys, str(path)))
 
 
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("slower", {"server_cpu_us_per_query": 0.05}),
+        ("passed", {"server_cpu_us_per_query": 0.5}),
+        ("uncertain", {"statement.insert.service_us_p50": 0.1}),
+    ],
+)
+def test_a_run_with_a_gate_of_several_metrics(
+    capsys: pytest.CaptureFixture[str], name: str, more: dict[str, float]
+) -> None:
+    sets = (f"{CONNECTIONS}=[8, 64]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", "compare.repeats=8")
+    path = write_slices(Path("run"), study(sets=sets), gain=lambda *_: 1.0)
+    with_gate(path, 0.03, response_us_p99=0.1, **more)
+    check(f"show-gate-several-{name}", shown(capsys, str(path)))
+
+
 def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:
     def trouble(record: RunRecord) -> RunRecord:
         if record.run % 13 == 0:

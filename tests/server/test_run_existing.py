@@ -98,6 +98,15 @@ def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standin
     assert lab.journals == []
 
 
+def test_the_cpu_of_a_server_on_this_host_is_shown(measured: Finished, standing: Theirs) -> None:
+    for record in measured.lab.records():
+        assert record.plan["arms"][0]["watch"]["pid"] == standing.server.pid
+        assert record.done["server"]["cpu_us"] > 0
+        assert "without_process" not in record.probes["server"]
+    shown = measured.lab.contend("show", measured.lab.out, "--metric", "server_cpu_us_per_query")
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
 def test_it_takes_on_the_levels_in_turn_while_nothing_is_asked(measured: Finished) -> None:
     with RunFolder.open(measured.lab.out) as folder:
         way = folder.meta().facts["way"]
@@ -130,6 +139,21 @@ def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: The
     assert PASSWORD not in done.stdout + done.stderr + shown
     assert {option: theirs.value(option) for option in AT_FIRST} == AT_FIRST
     other.sql("DROP DATABASE mine")
+
+
+def test_statements_on_its_tables_are_prepared_before_anything_is_loaded(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    theirs.sql("CREATE DATABASE mine")
+    theirs.sql("CREATE TABLE mine.customers (id INT, town TEXT)")
+    lab.edit('kind = "random_points"', "kind = \"sql\"\ntext = 'SELECT twon FROM customers;'")
+    done = at("--yes")
+    assert done.returncode == 2, done.stderr
+    assert "'twon'" in done.stderr and '"town"' in done.stderr
+    # A table of contend's own is not there yet.
+    lab.edit("SELECT twon FROM customers", "SELECT 1 FROM customers, sbtest LIMIT 1")
+    done = at("--yes")
+    assert done.returncode == 0, done.stderr
 
 
 def test_its_table_is_marked_used_again_and_dropped_on_request(

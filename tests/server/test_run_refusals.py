@@ -70,6 +70,57 @@ def test_an_experiment_that_cannot_run(lab: Lab, old: str, new: str, words: list
     assert lab.servers_alive() == []
 
 
+OWN = """
+[experiment]
+name = "own"
+
+[data]
+rows = 1_000_000
+
+[workload]
+kind = "sql"
+text = '''
+@insert
+INSERT INTO sbtest (k, c, pad) VALUES ({k:uniform(1, 5)}, 'x', 'y');
+@read weight 3
+SELECT c FROM sbtest WHERE id = {id:uniform(1, 100)};
+'''
+
+[load]
+warmup = "20ms"
+measure = "100ms"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        pytest.param("SELECT c ", "SELECT cc ", ['"read"', "'cc'", '"c"'], id="column"),
+        pytest.param("(k, c, pad)", "(k, c, pat)", ['"insert"', "'pat'", '"pad"'], id="of-insert"),
+        pytest.param("FROM sbtest", "FROM sbtset", ["sbtset", '"sbtest"'], id="table"),
+        pytest.param("SELECT c", "SELECT lenght(c)", ["lenght"], id="function"),
+        pytest.param("SELECT c", "SELECT c c c", ['"read"', "1064"], id="syntax"),
+        pytest.param(
+            "[load]\n",
+            '[compare]\nmetric = "status.Handler_raed_key_per_query"\n[load]\n',
+            ["Handler_raed_key", '"Handler_read_key"'],
+            id="counter",
+        ),
+    ],
+)
+def test_statements_are_refused_before_rows_are_loaded(
+    lab: Lab, old: str, new: str, words: list[str]
+) -> None:
+    lab.file.write_text(OWN)
+    lab.edit(old, new)
+    done = lab.run()
+    assert done.returncode == 2, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "loading" not in done.stderr
+    assert not lab.out.exists() and lab.servers_alive() == []
+
+
 def test_a_level_that_is_no_value_of_its_option(lab: Lab) -> None:
     lab.edit("[0, 32]", '[0, "lots"]')
     done = lab.run()

@@ -10,8 +10,10 @@ import pytest
 from sql import Factory
 
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
+from contend.servers import existing as existing_module
 from contend.servers.client import fetch, run_statement
 from contend.servers.errors import ConnectionRefused, StatementRefused, TableNotOurs, WrongLogin
+from contend.servers.existing import Process
 from contend.servers.marks import Mark, finished, table_mark, tables_of
 from contend.servers.variables import set_global
 
@@ -62,7 +64,30 @@ def test_enters_by_an_option_file_and_a_socket(theirs: PrivateServer, tmp_path: 
     server = ExistingServer(Dsn.parse(f"mysql:///?option_file={file}"))
     with server.connect("shop"):
         pass
-    assert server.pid() == theirs.pid
+    assert server.process().pid == theirs.pid
+
+
+def test_its_process_is_known_on_this_host_only(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    server = existing(theirs)
+    assert server.dsn.socket is None
+    assert server.process() == Process(theirs.pid)
+    with monkeypatch.context() as without_socket:
+        without_socket.setattr(existing_module, "socket_peer", lambda _: None)
+        assert server.process() == Process(theirs.pid), "its file has the number too"
+        without_socket.setattr(existing_module, "_number_in", lambda _: None)
+        assert "neither" in server.process().why_not
+    with monkeypatch.context() as tunnel:
+        tunnel.setattr(existing_module, "socket_peer", lambda _: 1)
+        tunnel.setattr(existing_module, "process_age_s", lambda _: 1e6)
+        assert server.process() == Process(None, server.process().why_not)
+        assert "process 1" in server.process().why_not
+    monkeypatch.setattr(existing_module, "gethostname", lambda: "elsewhere")
+    assert socket.gethostname() in server.process().why_not
+    far = ExistingServer(Dsn.parse("mysql://u@db.example.com/"))
+    assert far.process().pid is None and "db.example.com" in far.process().why_not
 
 
 def test_asks_once_where_somebody_is_there(theirs: PrivateServer) -> None:
@@ -108,7 +133,6 @@ def test_a_server_that_does_not_answer_has_words(tmp_path: Path) -> None:
     assert "user u, error 2003" in gone.value.message
     with pytest.raises(ConnectionRefused, match=rf"socket={tmp_path}/s does not answer"):
         ExistingServer(Dsn.parse(f"socket:{tmp_path}/s")).connect()
-    assert ExistingServer(Dsn.parse(f"socket:{tmp_path}/s")).pid() is None
 
 
 def test_a_table_of_somebody_is_refused_and_not_touched(

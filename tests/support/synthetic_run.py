@@ -242,13 +242,15 @@ def with_warning(record: RunRecord, code: str, message: str) -> RunRecord:
     return replace(record, warnings=[{"code": code, "message": message}])
 
 
-def with_gate(path: Path, limit: float) -> None:
-    """Give a run folder's experiment a gate. One that has it from the beginning is open-ended, and
-    has no plan beyond its first repeat."""
+def with_gate(path: Path, limit: float, **more: float) -> None:
+    """Give a run folder's experiment a gate on its throughput, and on more metrics. One that has it
+    from the beginning is open-ended, and has no plan beyond its first repeat."""
     with contextlib.closing(sqlite3.connect(path / "results.sqlite")) as connection, connection:
         ((text,),) = connection.execute("SELECT value FROM meta WHERE key = 'experiment'")
         experiment = json.loads(text)
-        experiment["compare"]["fail_if_slower"] = limit
+        compare = experiment["compare"]
+        compare["fail_if_slower"] = {compare["metric"][0]: limit, **more}
+        compare["metric"] = [*dict.fromkeys((*compare["metric"], *more))]
         change = "UPDATE meta SET value = ? WHERE key = 'experiment'"
         connection.execute(change, (json.dumps(experiment),))
 
@@ -410,6 +412,7 @@ def at_equal_load(record: RunRecord, rate: float = 100.0) -> RunRecord:
     equal = {
         **{"rate": rate, "share": 0.7, "capacity": rate / 0.7, "least": rate / 0.7},
         "done": {**record.done, "arrival": "open-loop"},
-        "alone": {"all": {**record.done, "connections": 1}},
     }
-    return replace(record, probes={**record.probes, "equal_load": equal})  # type: ignore[arg-type]
+    alone = {"all": {"done": {**record.done, "connections": 1}}}
+    probes = {**record.probes, "equal_load": equal, "alone": alone}
+    return replace(record, probes=probes)  # type: ignore[arg-type]

@@ -153,7 +153,6 @@ def seen_server(server: ExistingServer) -> SeenServer:
         ContendError: it cannot be queried.
     """
     from contend.host.doctor.model import SeenServer
-    from contend.servers.client import socket_peer
     from contend.servers.variables import read_all
 
     identity = server.identity()
@@ -161,14 +160,11 @@ def seen_server(server: ExistingServer) -> SeenServer:
         variables = read_all(connection)
     # A container's port may belong to this host although the container is a different host.
     is_here = server.is_here() and variables.get("hostname") == socket.gethostname()
-    # If it is reached by TCP, its own socket leads to its process.
-    own = Path(variables.get("datadir", "/"), variables.get("socket", ""))
-    pid = server.pid() or socket_peer(own) if is_here else None
     return SeenServer(
         name=str(server.dsn),
         kind=identity.kind,
         version=variables.get("version", identity.version),
         variables=variables,
-        pid=pid,
+        pid=server.process().pid,
         is_here=is_here,
     )

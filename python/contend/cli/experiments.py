@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from contend.cli.gate import add_gate, check_gate
 from contend.cli.goal import add_goal
-from contend.cli.parser import Parser, remark, say
+from contend.cli.parser import Parser, add_equal_load, remark, say
 from contend.cli.try_experiment import (
     CONNECTIONS_USUAL,
     ROWS_USUAL,
@@ -115,13 +115,7 @@ def add_try(parser: Parser) -> None:
         "orders, transactions or queries, depending on the workload)",
     )
     add_goal(parser)
-    add(
-        "--equal-load",
-        action="store_true",
-        help="also measure times of statements with the same load on all levels: at a rate that "
-        "the slower one holds, and each kind by itself (load.rate); the default for several "
-        "statements that are compared in slices",
-    )
+    add_equal_load(parser)
     add("--until", metavar="WIDTH", help="measure until the interval is within ±WIDTH, such as 2%%")
     add("--print", action="store_true", help="print the experiment file and measure nothing")
     add("--plan", action="store_true", help="measure nothing (like `contend run --plan`)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 EXIT_CODES = {"passed": 0, "slower": 3, "uncertain": 4}
 
 _UNCERTAIN = {"4": "uncertain", "pass": "passed", "fail": "slower"}
-_IN_JUNIT = {"4": "skipped", "pass": "passed", "fail": "failed"}
 
 
 def add_gate(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,8 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
         "--fail-if-slower",
         metavar="PERCENT",
         help="exit with 3 if a cell is certainly slower, by an estimated PERCENT (such as 3%%) or "
-        "more; 0 if every interval rules that out; else 4",
+        "more; 0 if every interval rules that out; else 4. Limits of several metrics: "
+        "'throughput 3%%, p99 10%%'",
     )
     group.add_argument(
         "--if-not-certain",
@@ -37,7 +38,7 @@ def add_gate(parser: argparse.ArgumentParser) -> None:
         "--junit",
         metavar="FILE",
         type=Path,
-        help="write the gate as JUnit XML, one test case per cell",
+        help="write the gate as JUnit XML, one test case per metric and cell",
     )
     group.add_argument(
         "--markdown", metavar="FILE", type=Path, help="write the gate as a Markdown comment"
@@ -70,6 +71,11 @@ def check_gate(args: argparse.Namespace, *, has_gate: bool) -> None:
             )
 
 
+def by_policy(args: argparse.Namespace, gate: GateText | None) -> GateText | None:
+    """The gate with what the user makes of it if it is not certain."""
+    return None if gate is None else replace(gate, policy=args.if_not_certain)
+
+
 def end_gate(
     args: argparse.Namespace,
     gate: GateText | None,
@@ -77,20 +83,20 @@ def end_gate(
     *,
     measured: bool = True,
 ) -> int:
-    """Write the gate's files; return the exit code. It is 0 without a gate, and 1 if nothing was
-    measured, independent of the gate's result."""
+    """Write the gate's files; return the exit code, by the gate's policy. It is 0 without a gate,
+    and 1 if nothing was measured, independent of the gate's result."""
     from contend.report.gate import junit_of, markdown_of
 
     if gate is None:
         return 0 if measured else WorkError.exit_code
     if args.junit is not None:
-        uncertain = _IN_JUNIT[args.if_not_certain if measured else "fail"]
-        write_output(args.junit, junit_of(gate, uncertain=uncertain))
+        failing = replace(gate, policy="fail")
+        write_output(args.junit, junit_of(gate if measured else failing))
     if args.markdown is not None:
         write_output(args.markdown, markdown_of(gate, notes))
     if not measured:
         return WorkError.exit_code
     outcome: str = gate.outcome
     if outcome == "uncertain":
-        outcome = _UNCERTAIN[args.if_not_certain]
+        outcome = _UNCERTAIN[gate.policy]
     return EXIT_CODES[outcome]

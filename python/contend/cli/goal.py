@@ -13,7 +13,8 @@ def add_goal(parser: Parser) -> None:
         "--goal",
         metavar="GOAL",
         help="find the highest rate (events per second, open loop) that holds a goal such as "
-        "'p99<20ms', for each level; any metric with an upper limit",
+        "'p99<20ms', for each level; any metric with an upper limit, or knee: the p95 is three "
+        "times as long as at low rates",
     )
 
 

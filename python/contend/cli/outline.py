@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contend.experiment import Experiment
 from contend.experiment.settings.values import level_word
+from contend.lab.effort import RESPONSES
 from contend.lab.outline import Outline
 from contend.units import format_duration
 
@@ -28,13 +29,26 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
         lines.append(f"by {', '.join(compare.metric)}")
     servers = f"{design.servers} servers" if design.servers > 1 else "one server"
     if design.in_slices:
-        lines.append(f"in slices, on {servers}")
+        lines.append(f"in slices{_slice_text(experiment, plan)}, on {servers}")
     elif experiment.compared is not None:
         why = f": {design.why}" if design.why else ""
         lines.append(f"by runs, one level after the other{why}")
     if plan.equal:
-        lines.append("times of statements with the same load on all levels too (load.rate)")
+        lines.append("times of statements with the same load too (load.rate, load.alone)")
     return [*lines, _time_text(experiment, plan), _width_text(experiment, plan)]
+
+
+def _slice_text(experiment: Experiment, plan: Outline) -> str:
+    """The length of slices, and whether a statement may be longer."""
+    if plan.slice_s is None:
+        return ""
+    text = f" of {format_duration(plan.slice_s)}"
+    if experiment.base["load.slice"] is not None or not plan.is_timed:
+        return text
+    if plan.width is not None and plan.width.slowest_s * RESPONSES >= plan.slice_s:
+        takes = format_duration(plan.width.slowest_s)
+        return f"{text} (statements took up to {takes} in {plan.width.run})"
+    return f"{text} (longer if a statement takes over {format_duration(plan.slice_s / RESPONSES)})"
 
 
 def _time_text(experiment: Experiment, plan: Outline) -> str:

@@ -152,6 +152,22 @@ def add_metric(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_equal_load(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--equal-load",
+        action="store_true",
+        help="also measure times of statements at a rate that all levels hold (load.rate); the "
+        "default for several statements that are compared in slices",
+    )
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="also measure each kind of statement or transaction by itself, with its CPU, redo, "
+        "pages written and rows examined (load.alone); the default for several statements that "
+        "are compared in slices",
+    )
+
+
 def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
     """The names given by `--metric`; empty for the experiment's. Raises RequestError."""
     from contend.experiment import MetricNames, Refused  # contend's help must not wait for it

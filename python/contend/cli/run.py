@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli.console import console
-from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.cli.goal import add_goal, refuse_with_goal
 from contend.cli.outline import outline_text
-from contend.cli.parser import Parser, confirmed, remark, say, say_json
+from contend.cli.parser import Parser, add_equal_load, confirmed, remark, say, say_json
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import remaining_changes, revert_earlier
 from contend.errors import ContendError, RequestError
@@ -92,13 +92,7 @@ def add_run(parser: Parser) -> None:
         help="measuring time, such as 90s or 10m (like --set compare.at_most=TIME)",
     )
     add_goal(parser)
-    parser.add_argument(
-        "--equal-load",
-        action="store_true",
-        help="also measure times of statements with the same load on all levels: at a rate that "
-        "the slower one holds, and each kind by itself (load.rate); the default for several "
-        "statements that are compared in slices",
-    )
+    add_equal_load(parser)
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -223,7 +217,8 @@ def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = F
         path: Path = args.out if args.out is not None else _new_path(experiment.name)
         equipment = equipment_for(args, experiment, path, program, display, exact=exact)
         equipment = _with_doctor(equipment, args)
-        session.begin(experiment, path, equipment, display, looks=_diagnostics(args))
+        looks = _diagnostics(args, experiment)
+        session.begin(experiment, path, equipment, display, looks=looks)
         return path
 
     return _measured(experiment, args, begin)
@@ -287,7 +282,7 @@ def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> t
     with display_on(console(stderr=True)) as display:
         path = work(program, display)
     with RunFolder.open(path) as folder:
-        built, is_whole = _show(folder, as_json=args.json)
+        built, is_whole = _show(folder, args)
     code = end_gate(
         args,
         built.gate,
@@ -306,6 +301,7 @@ def _experiment(args: argparse.Namespace) -> Experiment:
     sets += ["check=each_run"] if args.check_each else []
     sets += [f"goal.hold={args.goal}"] if args.goal is not None else []
     sets += ["load.rate=equal"] if args.equal_load else []
+    sets += ["load.alone=true"] if args.alone else []
     limit = args.fail_if_slower
     sets += [f"compare.fail_if_slower={limit}"] if limit is not None else []
     if args.members and args.server is not None:
@@ -326,6 +322,7 @@ def _refuse_with_resume(args: argparse.Namespace) -> None:
         "--goal": args.goal,
         "--check-each": args.check_each,
         "--equal-load": args.equal_load,
+        "--alone": args.alone,
         "--fail-if-slower": args.fail_if_slower,
         "--quick": args.quick,
         "--full": args.full,
@@ -355,17 +352,29 @@ def _resume(
         if args.experiment is not None
         else None
     )
-    session.resume(path, equipment, display, experiment=named, looks=_diagnostics(args))
+    looks = _diagnostics(args, experiment, path)
+    session.resume(path, equipment, display, experiment=named, looks=looks)
     return path
 
 
-def _diagnostics(args: argparse.Namespace) -> tuple[LookAtCause, ...]:
-    """The requested diagnostic passes for causes."""
-    if not getattr(args, "budget", False):
-        return ()
+def _diagnostics(
+    args: argparse.Namespace, experiment: Experiment, path: Path | None = None
+) -> tuple[LookAtCause, ...]:
+    """The requested diagnostic passes for causes; without a request the plans, if a step of setup
+    varies and `path`, a run folder, has none yet."""
+    from contend.sections.plans import SECTION as PLANS
     from contend.sections.registry import LOOKS
+    from contend.sections.setup import varying_steps
 
-    return LOOKS
+    if getattr(args, "budget", False):
+        return LOOKS
+    if not varying_steps(experiment) or experiment.goal is not None or PLANS.look is None:
+        return ()
+    if path is not None:
+        with RunFolder.open(path) as folder:
+            if any(one.look == PLANS.look.name for one in folder.looks()):
+                return ()
+    return (PLANS.look,)
 
 
 def equipment_for(
@@ -549,15 +558,16 @@ def _new_path(name: str) -> Path:
     return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
 
 
-def _show(folder: RunFolder, *, as_json: bool) -> tuple[Report, bool]:
+def _show(folder: RunFolder, args: argparse.Namespace) -> tuple[Report, bool]:
     # A third of all imports; errors must not wait for it.
     from contend import report
     from contend.report import html, terminal
 
     built = report.build(folder)
+    built = replace(built, gate=by_policy(args, built.gate))
     page = folder.path / "report.html"
     # The answer first: hours of measurements must not be lost if the page fails.
-    if as_json:
+    if args.json:
         document = report.as_json(built)
         say_json(document)
         is_whole = "missing" not in document
@@ -566,7 +576,7 @@ def _show(folder: RunFolder, *, as_json: bool) -> tuple[Report, bool]:
     html.write(built, page)
     if note := html.note(built):
         remark(f"contend: {note}")
-    if as_json:
+    if args.json:
         return built, is_whole
     say("")
     say(f"Report: {page}")

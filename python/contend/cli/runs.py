@@ -6,9 +6,10 @@ import argparse
 import importlib.util
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.cli.parser import add_metric, metrics_of, remark, say, say_json
 from contend.errors import RequestError
 from contend.files import write_output
@@ -39,7 +40,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 def _compare(args: argparse.Namespace) -> int:
     check_gate(args, has_gate=args.fail_if_slower is not None)
-    limit = _limit(args.fail_if_slower)
+    limits = _limits(args.fail_if_slower)
     if len(args.sides) < 2:
         raise RequestError("one run cannot be compared", hint="Name at least two run folders.")
     # Errors and the help must not wait for this import.
@@ -54,7 +55,7 @@ def _compare(args: argparse.Namespace) -> int:
             "published figures are compared with a run, which comes first",
             hint=f"Write `contend compare RUN {PREFIX}NAME`.",
         )
-    if len(runs) == 1 and limit is not None:
+    if len(runs) == 1 and limits is not None:
         raise RequestError(
             "published figures have no intervals, so a gate is impossible",
             hint="Name at least two run folders for a gate.",
@@ -62,7 +63,8 @@ def _compare(args: argparse.Namespace) -> int:
     sides = read_sides(runs, metrics_of(args))
     named = [name.removeprefix(PREFIX) for name in args.sides if name.startswith(PREFIX)]
     published = [published_side(sides[0].studies[0], name) for name in named]
-    report = report_of_sides(sides, published, limit=limit)
+    report = report_of_sides(sides, published, limits=limits)
+    report = replace(report, gate=by_policy(args, report.gate))
     if args.html is not None:
         write_output(args.html, page_of(report))
     if args.json:
@@ -74,15 +76,16 @@ def _compare(args: argparse.Namespace) -> int:
     return end_gate(args, report.gate, (report.caveat,))
 
 
-def _limit(text: str | None) -> float | None:
-    from contend.experiment.settings.values import Refused, Width
+def _limits(text: str | None) -> dict[str, float] | None:
+    from contend.experiment.gate import GateKind
+    from contend.experiment.settings.values import Refused
 
     if text is None:
         return None
     try:
-        return Width(sign="", meaning="a slowdown, such as 3%").read(text)
+        return GateKind().read(text)
     except Refused as refused:
-        raise RequestError(f"--fail-if-slower {refused.reason}") from None
+        raise RequestError(f"--fail-if-slower {refused.reason}", hint=refused.hint) from None
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:

@@ -200,6 +200,8 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
         _make_room(file, connections, options)
     if args.equal_load:
         file.fix("load.rate", "equal", "--equal-load")
+    if args.alone:
+        file.fix("load.alone", True, "--alone")
     compared = _compare(args, file)
     for name, one in sets.items():
         file.tables[f"server.profiles.{name}.any"] = dict(one)

@@ -10,6 +10,7 @@ from typing import Any
 
 from contend.errors import did_you_mean
 from contend.experiment.build_goal import make_open, read_goal
+from contend.experiment.build_metrics import check_metrics, check_shares
 from contend.experiment.build_workload import (
     Levels,
     check_script,
@@ -20,6 +21,7 @@ from contend.experiment.build_workload import (
 )
 from contend.experiment.document import Document
 from contend.experiment.for_report import read_published, read_words
+from contend.experiment.gate import limits_of, rate_of
 from contend.experiment.keys import (
     PLAIN_TABLES,
     PathTarget,
@@ -31,9 +33,8 @@ from contend.experiment.keys import (
 from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, GoalSpec, same_level
 from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
-from contend.experiment.settings.equal_load import EQUAL, RATE
+from contend.experiment.settings.equal_load import ALONE, EQUAL, RATE
 from contend.experiment.settings.model import Setting
-from contend.experiment.settings.plan_keys import METRICS
 from contend.experiment.settings.tables import Tagged
 from contend.experiment.settings.values import (
     AnyLevel,
@@ -43,13 +44,13 @@ from contend.experiment.settings.values import (
     level_word,
     shown,
 )
-from contend.experiment.settings.workload import never_has
-from contend.metrics import EVENTS
 
 _CHECKED_MAX = 10_000
 """Cells checked when a file is read: an experiment too large to run need not take minutes."""
 
 _SUBTABLES = {"compare": ("baseline",)}
+
+_GATE = ("compare", "fail_if_slower")
 
 
 def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Experiment:
@@ -96,18 +97,23 @@ def _compare(
     document: Document, factors: tuple[Factor, ...], kind: str, goal: GoalSpec | None
 ) -> CompareSpec:
     values = _fixed(document, "compare")
+    rate = rate_of(kinds_of(kind, {factor.path: factor.levels for factor in factors}))
     if values["metric"] is None:
-        # The metric of the kinds of workload; if theirs differ, their events.
-        kinds = kinds_of(kind, {factor.path: factor.levels for factor in factors})
-        metrics = {METRICS[each] for each in kinds}
-        values["metric"] = (metrics.pop() if len(metrics) == 1 else EVENTS,)
+        values["metric"] = (rate,)
     if goal is not None:
         values["metric"] = tuple(dict.fromkeys((goal.metric, *values["metric"])))
     values["adjust"] = tuple(values["adjust"])
+    if (limits := values["fail_if_slower"]) is not None:
+        try:
+            limits = limits_of(limits, values["metric"][0], rate)
+        except Refused as refused:
+            document.refuse_value(_GATE, refused)
+        values["fail_if_slower"] = limits
+        values["metric"] = tuple(dict.fromkeys((*values["metric"], *limits)))
     compare = CompareSpec(**values, baseline=_baseline(document, factors))
-    limit = compare.fail_if_slower
-    if limit is None:
+    if limits is None:
         return compare
+    limit = min(limits.values())
     if compare.margin > limit:
         if "margin" in document.table(("compare",)):
             document.refuse(
@@ -141,6 +147,12 @@ def _check_compare(document: Document, experiment: Experiment) -> None:
         document.refuse(
             ("load", "rate"),
             f'{RATE} = "{EQUAL}" needs a baseline: it offers two levels the same load',
+            hint="Give [compare] a baseline: one level of a factor.",
+        )
+    if not compare.baseline and experiment.base[ALONE]:
+        document.refuse(
+            ("load", "alone"),
+            f"{ALONE} = true needs a baseline: it compares two levels kind by kind",
             hint="Give [compare] a baseline: one level of a factor.",
         )
     if compare.layout is not None and compare.by == "runs":
@@ -195,7 +207,7 @@ def _refuse_idle(document: Document, values: dict[str, Any], levels: Levels) -> 
 
 def _check_cells(document: Document, experiment: Experiment) -> None:
     """Refuse values that are impossible on any server, in every cell."""
-    workloads: list[dict[str, Any]] = []
+    cells: list[CellSpec] = []
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
             spec = cell_spec(experiment, cell)
@@ -209,16 +221,9 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
                 place = ("factors", varied[0]) if varied else setting.steps
                 sentence = refused.reason if refused.whole else f"{setting.path} {refused.reason}"
                 document.refuse(place, sentence, hint=refused.hint)
-        workloads.append(spec["workload"])
-    for metric in experiment.compare.metric:
-        event = metric.removeprefix("event.").rpartition(".")[0]
-        if metric.startswith("event.") and all(never_has(one, event) for one in workloads):
-            document.refuse(
-                ("compare", "metric"),
-                f'compare.metric names "{metric}", but no cell has events "{event}": no statement '
-                "has that name, or its share is 0",
-                hint="Name a different event, or give that one a share.",
-            )
+        cells.append(spec)
+    check_shares(document, cells)
+    check_metrics(document, experiment, cells)
 
 
 def _factors(document: Document) -> tuple[Factor, ...]:

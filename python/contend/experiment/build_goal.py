@@ -22,6 +22,7 @@ _SET_HERE = ("rate", "stages", "think", "think_scatters")
 _NOT_WITH_GOAL = {
     "experiment": ("explain", "why"),
     "compare": ("fail_if_slower", "layout", "by"),
+    "load": ("alone",),
 }
 
 
@@ -96,7 +97,7 @@ def _refuse_short(
     document: Document, goal: GoalSpec, values: dict[str, Any], levels: Levels
 ) -> None:
     metric = metric_of(goal.metric)
-    if metric.unit != "µs" or "response_us" not in metric.name:
+    if metric.unit != "µs" or "response_us" not in metric.name or goal.over_idle is not None:
         return
     least_s = RUNS_OVER_LIMIT * goal.limit / 1e6
     lengths = [parse_duration_s(one) for one in levels.get("load.measure", ())]

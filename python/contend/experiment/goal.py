@@ -22,16 +22,30 @@ RATE = "load.arrival.rate"
 LOWEST, FIRST, HIGHEST = 10.0, 100.0, 1_000_000.0
 """Events per second: the least and the most that a search tries, and its beginning."""
 
+KNEE, KNEE_METRIC, KNEE_TIMES = "knee", "response_us_p95", 3.0
+"""The goal of those who have no limit: the response time of one event in 20 is three times as long
+as at low rates."""
+
 _FORM = re.compile(r"\s*([A-Za-z][\w.\-]*)\s*(<=?|>=?|=+)\s*([\d_.]+)\s*(%|[A-Za-zµ]*)\s*")
-_SHORT = {"p99.9": "p999", "p999": "p999", "p99": "p99", "p95": "p95", "p90": "p90", "p50": "p50"}
-_SHORT |= {"median": "p50", "mean": "mean", "max": "max"}
+SHORT_NAMES = {
+    "p99.9": "p999",
+    "p999": "p999",
+    "p99": "p99",
+    "p95": "p95",
+    "p90": "p90",
+    "p50": "p50",
+}
+SHORT_NAMES |= {"median": "p50", "mean": "mean", "max": "max"}
 _EXAMPLES = 'Write "p99<20ms", "event.new_order.response_us_p95 < 5ms" or "error_share<0.1%".'
 
 
 class GoalKind(BaseKind):
-    """`METRIC<LIMIT`; read as a goal without the bounds of its search."""
+    """`METRIC<LIMIT`, or `knee`; read as a goal without the bounds of its search."""
 
     def read(self, value: object) -> GoalSpec:
+        if isinstance(value, str) and value.strip() == KNEE:
+            text = f"p95 < {KNEE_TIMES:g} × that at low rates"
+            return GoalSpec(KNEE_METRIC, 0.0, text, over_idle=KNEE_TIMES)
         found = _FORM.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise self.wrong(value, _EXAMPLES)
@@ -50,23 +64,30 @@ class GoalKind(BaseKind):
         return GoalSpec(metric.name, limit, f"{_short(name)} < {_limit_text(metric, limit)}")
 
     def expected(self) -> str:
-        return "a metric, <, and its limit with a unit"
+        return f'a metric, <, and its limit with a unit, or "{KNEE}"'
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "<"}
+        return {"type": "string", "pattern": f"<|^{KNEE}$"}
+
+
+def full_name(name: str) -> str:
+    """The name of the metric that a short one means: `p99` is that of the response time, and
+    `NAME.p99` that of the events of one name."""
+    path, _, last = name.rpartition(".")
+    short = SHORT_NAMES.get(name) or SHORT_NAMES.get(last)
+    if name in SHORT_NAMES:
+        return f"response_us_{short}"
+    if path and short and not path.startswith(("event.", "statement.", "status.")):
+        return f"event.{path}.response_us_{short}"
+    return name
 
 
 def _metric(name: str, goal: object) -> Metric:
-    path, _, last = name.rpartition(".")
-    short = _SHORT.get(name) or _SHORT.get(last)
-    if name in _SHORT:
-        name = f"response_us_{short}"
-    elif path and short and not path.startswith(("event.", "statement.", "status.")):
-        name = f"event.{path}.response_us_{short}"
+    name = full_name(name)
     try:
         metric = metric_of(name)
     except UnknownMetric as unknown:
-        near = did_you_mean(name, [*_SHORT, *unknown.known])
+        near = did_you_mean(name, [*SHORT_NAMES, *unknown.known])
         raise Refused(
             f"the goal {shown(goal)} names {shown(name)}, which is not a metric",
             hint=near or _EXAMPLES,
@@ -116,7 +137,7 @@ def _limit(metric: Metric, number: str, unit: str, goal: object) -> float:
 
 def _short(name: str) -> str:
     plain = name.removeprefix("response_us_")
-    return {"p999": "p99.9"}.get(plain, plain) if plain in _SHORT else name
+    return {"p999": "p99.9"}.get(plain, plain) if plain in SHORT_NAMES else name
 
 
 def _limit_text(metric: Metric, limit: float) -> str:
@@ -128,6 +149,9 @@ def _limit_text(metric: Metric, limit: float) -> str:
 
 
 def first_rate(goal: GoalSpec) -> float:
+    """The rate to begin with; for a knee the lowest, because low rates give its limit."""
+    if goal.over_idle is not None:
+        return goal.lowest
     return min(max(FIRST, goal.lowest), goal.highest)
 
 

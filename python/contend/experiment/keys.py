@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import did_you_mean
+from contend.experiment.gate import GateKind
 from contend.experiment.goal import HIGHEST, LOWEST, GoalKind
 from contend.experiment.model import SpecError
 from contend.experiment.settings import SETTINGS
@@ -183,11 +184,13 @@ COMPARE = (
     Key("confidence", Real(0.5, 1.0), 0.95, "confidence level of the intervals"),
     Key(
         "fail_if_slower",
-        Width(sign="", meaning='a slowdown, such as "3 %" or 0.03'),
+        GateKind(),
         None,
         "a gate: `contend run` exits with 0 if no cell is slower by this much, 3 if one certainly "
-        "is, 4 if that is inconclusive. Without until, it continues until every cell's interval is "
-        "within 0.7 of that; without at_most, for at most 10 min",
+        "is, 4 if that is inconclusive. One limit is for the metric that decides; several are a "
+        'table of limits by metric, such as { throughput = "3 %", p99 = "10 %" }. Without until, '
+        "it continues until every cell's interval is within 0.7 of its limit; without at_most, for "
+        "at most 10 min",
     ),
 )
 
@@ -197,7 +200,8 @@ GOAL = (
         GoalKind(),
         None,
         'the goal, such as "p99<20ms": any metric with an upper limit; p50 to p99.9, mean and max '
-        "are response times, and NAME.p99 is that of the events of one name",
+        "are response times, and NAME.p99 is that of the events of one name; or knee: the p95 is "
+        "three times as long as at low rates",
     ),
     Key("lowest", Real(0.0, 1e9), LOWEST, "the lowest rate that is tried, in events per second"),
     Key("highest", Real(0.0, 1e9), HIGHEST, "the highest rate that is tried"),

@@ -153,7 +153,8 @@ class CompareSpec:
     `adjust` has the disturbances to adjust for.
     `layout` of the servers' memory is `matched` or `system`; None lets the lab choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
-    `fail_if_slower` is the slowdown, as a ratio, at which a gate fails; None without a gate.
+    `fail_if_slower` has the slowdown, as a ratio, at which a gate fails, by the name of its metric;
+    None without a gate.
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
@@ -167,14 +168,33 @@ class CompareSpec:
     adjust: tuple[str, ...] = ()
     margin: float = 0.02
     confidence: float = 0.95
-    fail_if_slower: float | None = None
+    fail_if_slower: Mapping[str, float] | None = None
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """The metrics that share the first family: the first, and those of the gate."""
+        return tuple(dict.fromkeys((*self.metric[:1], *(self.fail_if_slower or ()))))
+
+    @property
+    def widths(self) -> tuple[float | None, ...]:
+        """Relative half-widths to reach, one for each deciding metric: `until` for the first of
+        them, or the widths that let a gate pass. None for one without a width."""
+        if self.until is not None:
+            return (self.until, *(None for _ in self.deciding[1:]))
+        limits = self.fail_if_slower or {}
+        return tuple(
+            GATE_WIDTH * limits[name] if name in limits else None for name in self.deciding
+        )
 
     @property
     def width(self) -> float | None:
-        """Relative half-width to reach: `until`, or the width that lets a gate pass."""
-        if self.until is not None or self.fail_if_slower is None:
-            return self.until
-        return GATE_WIDTH * self.fail_if_slower
+        """That of the first metric."""
+        return self.widths[0]
+
+    @property
+    def is_by_width(self) -> bool:
+        """Whether a width ends the experiment."""
+        return any(width is not None for width in self.widths)
 
     @property
     def is_width_of_cells(self) -> bool:
@@ -187,7 +207,8 @@ class GoalSpec:
     """The experiment looks for the highest rate at which `metric` stays below `limit`.
 
     `text` is how it is shown. `lowest` and `highest` bound the rates that are tried, in events per
-    second.
+    second. With `over_idle` the goal is the knee: the limit of each level is this multiple of the
+    value at low rates, and `limit` is 0.
     """
 
     metric: str
@@ -195,6 +216,7 @@ class GoalSpec:
     text: str
     lowest: float = 10.0
     highest: float = 1_000_000.0
+    over_idle: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

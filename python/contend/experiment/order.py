@@ -214,7 +214,7 @@ def is_of_treatments(experiment: Experiment) -> bool:
 def is_open(experiment: Experiment) -> bool:
     """Whether the number of repeats is decided while they are made."""
     compare = experiment.compare
-    is_limited = compare.width is not None or compare.at_most_s is not None
+    is_limited = compare.is_by_width or compare.at_most_s is not None
     return is_limited or experiment.goal is not None
 
 

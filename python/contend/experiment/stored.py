@@ -290,7 +290,7 @@ def _at_least(floor: float, check_kind: Check) -> Check:
     return check
 
 
-_SHARES = ("margin", "confidence", "fail_if_slower", "until")
+_SHARES = ("margin", "confidence", "until")
 
 
 def require_sizes(stored: Mapping[str, Any]) -> None:
@@ -300,6 +300,9 @@ def require_sizes(stored: Mapping[str, Any]) -> None:
         share = compare.get(name)
         if share is not None and not 0 < share < 1:
             raise WrongShape("between 0 and 1", share, ["compare", name])
+    for name, share in (compare.get("fail_if_slower") or {}).items():
+        if not 0 < share < 1:
+            raise WrongShape("between 0 and 1", share, ["compare", "fail_if_slower", name])
     if not 0 < compare.get("repeats", 1) <= 1_000_000:
         raise WrongShape("between 1 and a million", compare["repeats"], ["compare", "repeats"])
     for index, factor in enumerate(stored.get("factors") or ()):

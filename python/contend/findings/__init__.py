@@ -20,12 +20,14 @@ from contend.findings.changes import (
     compared_of,
     costs_of,
     covariates_of,
+    deciding_of,
     disturbed,
     growth_of,
     kinds_over_first,
     leading_cell,
     level_over,
     pairs_of,
+    side_by_side,
     table_of,
 )
 from contend.findings.claims import Claims, claims_of, leading_level, surest
@@ -38,7 +40,6 @@ from contend.findings.gate import (
     ReleaseGate,
     Slowdown,
     gate_of,
-    gate_over,
     judged,
     slowdown_of,
     smallest_slowdown,

@@ -6,6 +6,7 @@ the repeat: in slices a set of freshly started servers that is taken through all
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from contend.findings.families import Family
 from contend.findings.model import Compared, Contrast, Finding, Kind
 from contend.findings.study import Study, log_ratio, reading_of
 from contend.findings.waiting import is_of_one_kind, why_held
-from contend.metrics import DISTURBANCES, FIXED, Metric
+from contend.metrics import DISTURBANCES, FIXED, Metric, UnknownMetric, metric_of
 from contend.stats import Change, TableAnswer, TableShape, advantages, answer_tables
 from contend.stats.unit_errors import centred
 from contend.store import RunRecord
@@ -106,8 +107,24 @@ class Analysis:
 
 
 def analysis_of(study: Study, metric: Metric) -> Analysis | None:
-    """All changes by one metric; None if there is nothing to compare."""
+    """All changes by one metric; None if there is nothing to compare. They hold together with those
+    of the other metrics of its family."""
+    if metric.name in study.experiment.compare.deciding:
+        return deciding_of(study)[metric.name]
     return analyses_of(study, [metric], study.family_of(metric))[0]
+
+
+def deciding_of(study: Study) -> dict[str, Analysis | None]:
+    """All changes by the metrics that decide, by their names: the first, and those of a gate.
+    Without a gate, only as far as the study compares them; with one, those that are known."""
+    compare, metrics = study.experiment.compare, {one.name: one for one in study.metrics}
+    if compare.fail_if_slower:
+        for name in compare.deciding:
+            with contextlib.suppress(UnknownMetric):
+                metrics[name] = metric_of(name)
+    names = [name for name in compare.deciding if name in metrics]
+    found = analyses_of(study, [metrics[name] for name in names], study.family("first"))
+    return dict(zip(names, found, strict=True))
 
 
 def analyses_of(
@@ -124,13 +141,23 @@ def analyses_of(
     ]
 
 
-def compared_of(study: Study) -> list[Analysis | None]:
-    """The metrics that the report compares, in order. The first decides alone. The further ones
-    hold together, and so do those that the user requested afterwards."""
+def compared_of(
+    study: Study, deciding: Mapping[str, Analysis | None] | None = None
+) -> list[Analysis | None]:
+    """The metrics that the report compares, in order. The first and those of a gate decide. The
+    further ones hold together, and so do those that the user requested afterwards.
+
+    Args:
+        deciding: see `deciding_of`, if it is known already.
+    """
     families = [study.family_of(metric) for metric in study.metrics]
-    found: dict[str, Analysis | None] = {}
+    found = dict(deciding_of(study) if deciding is None else deciding)
     for family in dict.fromkeys(families):
-        of_it = [m for m, own in zip(study.metrics, families, strict=True) if own == family]
+        of_it = [
+            metric
+            for metric, own in zip(study.metrics, families, strict=True)
+            if own == family and metric.name not in found
+        ]
         analyses = analyses_of(study, of_it, family)
         found |= {metric.name: one for metric, one in zip(of_it, analyses, strict=True)}
     return [found[metric.name] for metric in study.metrics]
@@ -189,14 +216,32 @@ def models_of(
         first.shape,
         margin=study.experiment.compare.margin,
         confidence=first.family.confidence,
-        covariates=[
-            np.concatenate([table.allowed.arrays[name] for table in tables], axis=2)
-            for name in first.allowed.arrays
-            if all(name in table.allowed.arrays for table in tables)
-        ],
+        covariates=side_by_side(
+            [table.metric for table in tables], [table.allowed.arrays for table in tables]
+        ),
         interim=not (study.finished and first.family.decides),
         only_wholes=only_wholes,
+        alike=first.family.name != "first",
     )
+
+
+def side_by_side(
+    metrics: Sequence[Metric], allowed: Sequence[Mapping[str, np.ndarray]]
+) -> list[np.ndarray]:
+    """The covariates of several tables, with the levels of all tables in sequence. A disturbance
+    lowers a rate and lengthens a time, so each direction has a slope of its own."""
+    return [
+        np.concatenate(
+            [
+                arrays[name] if metric.less_is_better == direction else np.zeros_like(arrays[name])
+                for metric, arrays in zip(metrics, allowed, strict=True)
+            ],
+            axis=2,
+        )
+        for name in allowed[0]
+        if all(name in arrays for arrays in allowed)
+        for direction in dict.fromkeys(metric.less_is_better for metric in metrics)
+    ]
 
 
 def _allowed_for(study: Study, table: Table) -> Covariates:

@@ -3,8 +3,8 @@
 A gate depends only on the printed intervals. It has passed if no cell can be slower by the limit:
 the far end of every interval lies within it. It has failed if one cell is certainly slower (its
 interval excludes no change) and its estimate lies at the limit or beyond. All other results are
-inconclusive. The intervals hold together for all cells, so a gate of many cells fails falsely no
-more often than one of a single cell.
+inconclusive. The intervals hold together for all cells and all metrics of the gate, so a gate of
+many fails falsely no more often than one of a single cell.
 
 It does not wait until the whole interval lies beyond the limit: detecting a slowdown of 5 % with a
 limit of 3 % would take about six times as long.
@@ -13,7 +13,7 @@ limit of 3 % would take about six times as long.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,7 @@ from contend.findings.changes import Analysis, pairs_of
 from contend.findings.model import Finding
 from contend.findings.study import Study
 from contend.findings.waiting import REMEDY
-from contend.metrics import Metric
+from contend.metrics import Metric, metric_of
 from contend.stats.change import detectable_slowdowns
 
 GateOutcome = Literal["passed", "slower", "uncertain"]
@@ -45,17 +45,23 @@ class Slowdown:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """One cell of a gate.
+    """One cell of a gate, by one of its metrics.
 
+    limit: the slowdown that fails it, as a share of the baseline's figure.
     finding: None if it was not measured on both sides.
     why: the reason against passing although the interval allows it; empty if there is none.
     """
 
+    metric: Metric
+    limit: float
     cell: Mapping[str, Level]
     level: Level
     finding: Finding | None
-    outcome: GateOutcome
     why: str = ""
+
+    @property
+    def outcome(self) -> GateOutcome:
+        return judged(self.finding, self.limit, self.why)
 
     @property
     def slowdown(self) -> Slowdown | None:
@@ -64,11 +70,13 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseGate:
-    """All cells of a gate; `limit` is the slowdown that fails it."""
+    """All cells of a gate, metric by metric."""
 
-    metric: Metric
-    limit: float
     cells: tuple[Gated, ...]
+
+    @property
+    def limits(self) -> dict[Metric, float]:
+        return {one.metric: one.limit for one in self.cells}
 
     @property
     def outcome(self) -> GateOutcome:
@@ -79,7 +87,7 @@ class ReleaseGate:
 
     @property
     def deciding(self) -> tuple[Gated, ...]:
-        """The cells that make the outcome, the worst first."""
+        """The cells that make the outcome, the worst in relation to its limit first."""
         cells = [one for one in self.cells if one.outcome == self.outcome]
         return tuple(sorted(cells, key=self._badness, reverse=True))
 
@@ -87,7 +95,7 @@ class ReleaseGate:
         found = one.slowdown
         if found is None:
             return math.inf
-        return found.estimate if self.outcome == "slower" else found.high
+        return (found.estimate if self.outcome == "slower" else found.high) / one.limit
 
 
 def slowdown_of(finding: Finding) -> Slowdown:
@@ -121,36 +129,26 @@ def smallest_slowdown(finding: Finding, limit: float) -> float:
     return math.expm1(log) if finding.metric.less_is_better else -math.expm1(-log)
 
 
-def gate_over(
-    metric: Metric,
-    limit: float,
-    cells: Iterable[tuple[Mapping[str, Level], Level, Finding | None, str]],
-) -> ReleaseGate:
-    """A gate of these cells: the place, the level, the finding, and the reason against passing."""
-    return ReleaseGate(
-        metric,
-        limit,
-        tuple(
-            Gated(cell, level, found, judged(found, limit, why), why)
-            for cell, level, found, why in cells
-        ),
-    )
+def gate_of(study: Study, deciding: Mapping[str, Analysis | None]) -> ReleaseGate | None:
+    """The gate of an experiment; None if it has no gate, is not finished, or names a metric that
+    is not known.
 
-
-def gate_of(study: Study, analysis: Analysis | None) -> ReleaseGate | None:
-    """The gate of an experiment, by the metric that decides; None if it has no gate, or is not
-    finished."""
-    limit = study.experiment.compare.fail_if_slower
-    if limit is None or not study.decides:
+    Args:
+        deciding: see `deciding_of`.
+    """
+    limits = study.experiment.compare.fail_if_slower
+    if not limits or not study.finished or limits.keys() - deciding.keys():
         return None
-    findings = analysis.compared.comparisons if analysis is not None else ()
-    found = {cell_key(one.cell): one for one in findings}
-    roles = study.roles
-    cells = []
-    for (_, at), baseline, cell in pairs_of(roles):
-        one = found.get(cell_key(cell))
-        cells.append((cell, roles.others[at], one, _in_the_way(study, one, (baseline, cell))))
-    return gate_over(study.metrics[0], limit, cells)
+    roles, cells = study.roles, []
+    for name, limit in limits.items():
+        analysis = deciding[name]
+        findings = analysis.compared.comparisons if analysis is not None else ()
+        found = {cell_key(one.cell): one for one in findings}
+        for (_, at), baseline, cell in pairs_of(roles):
+            one = found.get(cell_key(cell))
+            why = _in_the_way(study, one, (baseline, cell))
+            cells.append(Gated(metric_of(name), limit, cell, roles.others[at], one, why))
+    return ReleaseGate(tuple(cells))
 
 
 def _in_the_way(study: Study, one: Finding | None, sides: Sequence[Mapping[str, Level]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contend.experiment import (
     RATE,
@@ -28,6 +28,9 @@ independent events."""
 
 VALUE_ERROR = 0.05
 """Assumed relative error of a run's value of a metric that is not a percentile."""
+
+LOW = 0.1
+"""Rates below this share of what the server answers at most are low: nothing waits there yet."""
 
 GROWS_SD = 3.0
 """The queue grew if it did so by this many standard deviations of the arrivals and answers of a
@@ -79,7 +82,7 @@ def _used(goal: GoalSpec, record: RunRecord) -> tuple[float, float]:
 def searches_of(experiment: Experiment, records: Iterable[RunRecord]) -> dict[CellKey, RateSearch]:
     """The search of each cell without its rate, with the runs so far."""
     assert experiment.goal is not None
-    runs = _runs_of(experiment.goal, records)
+    runs = {key: of.runs for key, of in _runs_of(experiment.goal, records).items()}
     return {
         cell_key(cell): _search(experiment.goal, runs.get(cell_key(cell), ()))
         for block in blocks_of_levels(experiment)
@@ -87,16 +90,46 @@ def searches_of(experiment: Experiment, records: Iterable[RunRecord]) -> dict[Ce
     }
 
 
+def limited(goal: GoalSpec, records: Iterable[RunRecord]) -> GoalSpec:
+    """The goal with the limit of one level, which has these runs. That of a knee follows from the
+    runs of the first repeat at low rates, each weighted by its events."""
+    if goal.over_idle is None:
+        return goal
+    metric = metric_of(goal.metric)
+    seen = [
+        (float(record.cell[RATE]), value, record.done)
+        for record in records
+        if record.repeat == 1 and record.done and (value := metric.value(record))
+    ]
+    if not seen:
+        return goal
+    most = max(done["events_in_parts"] / done["measured_s"] for _, _, done in seen)
+    low = max(LOW * most, min(rate for rate, _, _ in seen))
+    idle = [(value, done["events"]) for rate, value, done in seen if rate <= low]
+    events = math.fsum(count for _, count in idle)
+    return replace(goal, limit=goal.over_idle * math.fsum(v * n for v, n in idle) / events)
+
+
 def _search(goal: GoalSpec, runs: Sequence[RateRun]) -> RateSearch:
     return RateSearch(goal.lowest, goal.highest, first_rate(goal), runs)
 
 
-def _runs_of(goal: GoalSpec, records: Iterable[RunRecord]) -> dict[CellKey, list[RateRun]]:
+@dataclass(frozen=True, slots=True)
+class _OfLevel:
+    limit: float
+    runs: list[RateRun]
+
+
+def _runs_of(goal: GoalSpec, records: Iterable[RunRecord]) -> dict[CellKey, _OfLevel]:
     last = {record.run: record for record in records if RATE in record.cell}
-    found: dict[CellKey, list[RateRun]] = {}
+    found: dict[CellKey, list[RunRecord]] = {}
     for record in last.values():
-        found.setdefault(cell_key(without_rate(record.cell)), []).append(rate_run(goal, record))
-    return found
+        found.setdefault(cell_key(without_rate(record.cell)), []).append(record)
+    goals = {key: limited(goal, of) for key, of in found.items()}
+    return {
+        key: _OfLevel(goals[key].limit, [rate_run(goals[key], record) for record in of])
+        for key, of in found.items()
+    }
 
 
 def without_rate(cell: Mapping[str, Level]) -> Cell:
@@ -110,12 +143,14 @@ class GoalLevel:
     Args:
         cell: its levels, without the rate.
         level: of the compared factor; None if nothing is compared.
+        limit: of the metric; a knee's is that of the level.
         records: its measured runs.
         over: its rate over that of the baseline; None for the baseline, or if either is not known.
     """
 
     cell: Cell
     level: Level | None
+    limit: float
     answer: GoalAnswer
     runs: tuple[RateRun, ...]
     records: tuple[RunRecord, ...]
@@ -155,12 +190,13 @@ def goal_found(experiment: Experiment, records: Sequence[RunRecord]) -> GoalFoun
 
     def of_level(cell: Cell) -> GoalLevel:
         key = cell_key(cell)
-        own = runs.get(key, [])
+        of = runs.get(key, _OfLevel(goal.limit, []))
         return GoalLevel(
             cell,
             None if compared is None else cell[compared.path],
-            _search(goal, own).answer(confidence),
-            tuple(own),
+            of.limit,
+            _search(goal, of.runs).answer(confidence),
+            tuple(of.runs),
             tuple(of_cell.get(key, ())),
         )
 
@@ -181,7 +217,7 @@ def _over(one: GoalLevel, baseline: GoalLevel, confidence: float) -> GoalLevel:
     if not ratios:
         return one
     over = estimate(ratios, confidence, log_scale=True)
-    return GoalLevel(one.cell, one.level, one.answer, one.runs, one.records, over)
+    return replace(one, over=over)
 
 
 def _unit(records: Sequence[RunRecord]) -> str:

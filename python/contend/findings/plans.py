@@ -39,11 +39,13 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class StatementPlan:
-    """The plan of one statement in a cell; without steps if the server reported none."""
+    """The plan of one statement in a cell; without steps if the server reported none. `name` if it
+    is one of the user's own statements."""
 
     shape: str
     steps: tuple[PlanStep, ...]
     why_not: str | None
+    name: str = ""
 
     def differs(self, other: StatementPlan) -> bool:
         """Whether both are known and not the same."""
@@ -73,7 +75,10 @@ def plans_in(figures: Mapping[str, Any]) -> dict[str, StatementPlan]:
     """Those of a diagnostic pass, by shape."""
     return {
         one["shape"]: StatementPlan(
-            one["shape"], tuple(map(_step, one["tables"])), one.get("why_not")
+            one["shape"],
+            tuple(map(_step, one["tables"])),
+            one.get("why_not"),
+            str(one.get("name") or ""),
         )
         for one in figures.get("statements", ())
     }

@@ -66,10 +66,10 @@ class Study:
 
     def family_of(self, metric: Metric) -> Family:
         """That of a metric that is compared."""
-        names = self.experiment.compare.metric
-        if metric.name not in names:
+        compare = self.experiment.compare
+        if metric.name not in compare.metric:
             return self.family("asked")
-        return self.family("first" if metric.name == names[0] else "metrics")
+        return self.family("first" if metric.name in compare.deciding else "metrics")
 
     @property
     def described(self) -> Family:

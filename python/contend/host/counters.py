@@ -182,21 +182,30 @@ def process_cpu_s(pid: int, root: Path = Path("/")) -> float | None:
     return None if stat is None else stat.own_s
 
 
+def process_age_s(pid: int, root: Path = Path("/")) -> float | None:
+    """Seconds since a process began; None if it is gone or not visible."""
+    stat = _stat(pid, Tree(root))
+    return None if stat is None else time.clock_gettime(time.CLOCK_BOOTTIME) - stat.began_s
+
+
 @dataclass(frozen=True, slots=True)
 class _Stat:
-    """A process's parent, its CPU seconds, and those of its children that ended."""
+    """A process's parent, its CPU seconds, those of its children that ended, and its beginning in
+    seconds since the host's."""
 
     parent: int
     own_s: float
     ended_s: float
+    began_s: float
 
 
 def _stat(pid: int, tree: Tree) -> _Stat | None:
     fields = (tree.text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-    if len(fields) < 15:
+    if len(fields) < 20:
         return None
     user, system, ended_user, ended_system = (int(field) / _TICKS for field in fields[11:15])
-    return _Stat(int(fields[1]), user + system, ended_user + ended_system)
+    began = int(fields[19]) / _TICKS
+    return _Stat(int(fields[1]), user + system, ended_user + ended_system, began)
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -27,7 +27,7 @@ from contend.lab.probes import Observed, ObservedMember
 from contend.lab.testbed import Ready, Testbed
 from contend.load import AskedMember, LoadDriver
 from contend.metrics.plan import HandlerSocket
-from contend.metrics.probed import DatasetRecord, MemberServer, RunWarning
+from contend.metrics.probed import DatasetRecord, MemberServer, RunWarning, ServerRecord
 from contend.servers import Truncated
 from contend.servers.client import LONG_S, LazyControl, run_statement
 from contend.servers.deployment import last_keys
@@ -94,7 +94,7 @@ class BorrowedTestbed(Testbed):
         self._password_variable = f"{PASSWORD_VARIABLE}_{number}" if number else PASSWORD_VARIABLE
         self._identity = server.identity()
         self._now = server.variables()
-        self._pid = server.pid()
+        self._process = server.process()
         self._changed: dict[str, Entry] = {}
         self._noted: list[Entry] = []
         self._requested: dict[str, str] = {}
@@ -292,24 +292,30 @@ class BorrowedTestbed(Testbed):
         return Ready(
             address=address,
             env=env,
-            watch_pid=self._pid,
-            observed=Observed(self._control.connection(), self._identity.kind, self._pid),
+            watch_pid=self._process.pid,
+            observed=Observed(self._control.connection(), self._identity.kind, self._process.pid),
             expected=self._caches.expected(),
             probes={
-                "server": {
-                    "kind": self._identity.kind,
-                    "version": self._identity.version,
-                    "comment": self._identity.comment,
-                    "source": str(dsn),
-                    "login": self._control.entered,
-                    "change": "in_place",
-                },
+                "server": self._recorded(),
                 "variables_that_differ": self._differing,
                 "dataset": self._dataset,
                 "warmed": self._caches.record(),
             },
             warnings=tuple(self._warnings(changed=changed)),
         )
+
+    def _recorded(self) -> ServerRecord:
+        record: ServerRecord = {
+            "kind": self._identity.kind,
+            "version": self._identity.version,
+            "comment": self._identity.comment,
+            "source": str(self._server.dsn),
+            "login": self._control.entered,
+            "change": "in_place",
+        }
+        if self._process.why_not:
+            record["without_process"] = self._process.why_not
+        return record
 
     def _warnings(self, *, changed: bool) -> Iterator[RunWarning]:
         for option in self._truncated.values():

@@ -26,7 +26,7 @@ from contend.experiment import (
     is_of_treatments,
     is_open,
 )
-from contend.experiment.settings.equal_load import has_equal_load
+from contend.experiment.settings.equal_load import parts_of_block
 from contend.experiment.settings.load import (
     BLOCK_S,
     ROUNDS_OF_TREATMENTS,
@@ -121,6 +121,14 @@ def _too_few(limit_s: float, repeats: int, each_s: float) -> str:
     )
 
 
+def _too_short(takes_s: float, slice_s: float) -> str:
+    return (
+        f"warning: statements take up to {format_duration(takes_s)}, which is longer than a slice "
+        f"(load.slice = {format_duration(slice_s)}), so slices may end without an answer. Remove "
+        f"load.slice, or make it {format_duration(RESPONSES * takes_s)}"
+    )
+
+
 def _least_s(experiment: Experiment, design: Design) -> float:
     cells = cell_specs(experiment)
     return sum(_one_look_s(cell, design) for cell in cells)
@@ -129,9 +137,9 @@ def _least_s(experiment: Experiment, design: Design) -> float:
 def _one_look_s(cell: CellSpec, design: Design) -> float:
     """Work that has an end takes an unknown time: `load.measure` is only its limit."""
     if design.in_slices:
-        again = 3 if has_equal_load(cell.values) else 1
+        parts = parts_of_block(cell.values)
         return WARMUP_IN_SLICES_S + (
-            0.0 if ends_with_its_work(cell.values) else again * _usual(cell).round_s
+            0.0 if ends_with_its_work(cell.values) else parts * _usual(cell).round_s
         )
     measure_s = 0.0 if ends_with_its_work(cell.values) else cell["load.measure"]
     return float(cell["load.warmup"] + measure_s)
@@ -147,6 +155,11 @@ def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
     # contend-load refuses to settle for longer than it measures.
     usual_s = min(max(SETTLE_S, response_s), slice_s)
     return Slicing(slice_s, usual_s if settle_s is None else settle_s, 1)
+
+
+def usual_slice_s(cell: CellSpec, response_s: float) -> float:
+    """The length of a slice for statements of that duration."""
+    return _usual(cell, response_s).slice_s
 
 
 def _writes(cell: CellSpec) -> bool:
@@ -231,6 +244,9 @@ class Effort:
         if self.is_long and not is_open(self._experiment):
             self.rounds = self._fewest_rounds
         slowest_s = self.observations.slowest_s
+        given_s = [cell["load.slice"] for cell in cell_specs(self._experiment)]
+        if fixed_s := [one for one in given_s if one is not None]:
+            return None if slowest_s <= min(fixed_s) else _too_short(slowest_s, min(fixed_s))
         slice_s = RESPONSES * slowest_s
         if slice_s <= SLICE_S:
             return None
@@ -350,14 +366,16 @@ class Effort:
         """Whether the answer is narrow enough, or the time is up, after these complete repeats."""
         # The cost of one more repeat is that of a repeat planned for the remaining time.
         self._plan()
-        d = self.observations.log_ratios(repeats)
+        tables = self.observations.log_ratios(repeats)
         seen = progress(
-            d,
+            tables,
             self.observations.shape,
             self._rule,
             spent_s=self.spent_s,
             unit_s=self._unit_s(),
-            covariates=self.observations.covariates(repeats, d, in_slices=self._design.in_slices),
+            covariates=self.observations.covariates(
+                repeats, tables, in_slices=self._design.in_slices
+            ),
         )
         self._more_s, self._p_each = seen.seconds_more, seen.p_each
         return seen
@@ -397,9 +415,15 @@ class Effort:
             "confidence": 1 - self._p_each,
         }
         for_width: RepeatPlan | None = None
-        if compare.width is not None and not pilot:
-            components, costs = self.observations.components(), self._costs()
-            for_width = plan_for_width(components, costs, compare.width, **options)
+        if compare.is_by_width and not pilot:
+            each = zip(self.observations.components_of_each(), compare.widths, strict=True)
+            plans = [
+                plan_for_width(components, self._costs(), width, **options)
+                for components, width in each
+                if width is not None
+            ]
+            # The metric that needs the longest makes the plan of all.
+            for_width = max(plans, key=lambda one: one.seconds)
         plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
@@ -446,7 +470,8 @@ class Effort:
         if not self.observations.is_timed(self.observations.context(context)):
             # A context that was not timed yet may be as slow as the others.
             each_s = max(each_s, (RESPONSES + 1) * self.observations.slowest_s)
-        return levels * each_s * (3 if self._equal else 1)
+        parts = parts_of_block(self._at_baseline(context).values) if self._equal else 1
+        return levels * each_s * parts
 
     def _unit_s(self) -> float:
         costs = self._costs().seconds

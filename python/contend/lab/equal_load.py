@@ -3,7 +3,7 @@ levels at it; then each kind of event by itself on one connection, slice by slic
 
 The search comes before the first block of a context: each level in a closed loop, in short slices.
 The smallest capacity times `load.rate_share` is the rate of all blocks of that context. It is kept
-with each run, so that a resumed run continues with it.
+with each run, so that a resumed run continues with it. The same slices tell the kinds of event.
 
 The rate shows the wait of clients, which includes waiting for other statements: at the same rate a
 level with cheap selects has more idle CPUs for its inserts. Only by itself a statement does not
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,20 +29,24 @@ from contend.experiment import (
     is_of_treatments,
 )
 from contend.experiment.settings.equal_load import (
+    ALONE,
     CLOSED,
     EQUAL,
     RATE,
     SHARE,
-    has_equal_load,
+    has_alone,
+    has_rate,
 )
 from contend.experiment.settings.load import SETTLE_S, Slicing
+from contend.experiment.settings.one_kind import OLTP, of_one_kind, part_of
 from contend.host.placement import Placed
 from contend.lab import probes
 from contend.lab.design import Design
 from contend.lab.events import Listener, Notice
+from contend.lab.probes import Observed
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
-from contend.metrics.outcome import Done
-from contend.metrics.probed import EqualLoad, RunWarning
+from contend.metrics.outcome import Done, Outcome, Percentiles
+from contend.metrics.probed import Alone, Probes, RunWarning
 from contend.metrics.read import THREAD_SHARE_MAX
 from contend.store import RunFolder, RunRecord
 from contend.units import format_duration
@@ -60,9 +64,6 @@ ALONE_S, RESPONSES = 0.1, 6
 
 ALONE_ROUNDS, ALONE_BLOCK_S = 2, 0.5
 """Minimum rounds, and seconds, of a kind in a block."""
-
-DIVISIBLE = "sql"
-"""The kind of workload whose events can be asked one kind at a time (`workload.shares`)."""
 
 KINDS_MAX = 12
 """Kinds of event that are measured by themselves: those that take most of the time."""
@@ -82,26 +83,27 @@ def why_not_equal_load(experiment: Experiment, design: Design) -> str | None:
     specs = list(cell_specs(experiment))
     if experiment.compared is None or is_of_treatments(experiment):
         return "nothing is compared"
-    if not any(has_equal_load(spec.values) for spec in specs):
+    if not any(has_rate(spec.values) or has_alone(spec.values) for spec in specs):
         return "no cell wants it"
     if design.in_slices:
         return None
     why = design.why or 'compare.by is "runs"'
-    if any(spec[RATE] == EQUAL for spec in specs):
-        raise RequestError(
-            f'{RATE} = "{EQUAL}" needs levels that are compared in slices: {why}',
-            hint=f"Remove {RATE}, or what prevents slices.",
-        )
+    for path, value, text in ((RATE, EQUAL, f'"{EQUAL}"'), (ALONE, True, "true")):
+        if any(spec[path] == value for spec in specs):
+            raise RequestError(
+                f"{path} = {text} needs levels that are compared in slices: {why}",
+                hint=f"Remove {path}, or what prevents slices.",
+            )
     return why
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The rate of a context, in events per second, and what each level does in a closed loop.
-    `kinds` has those that can be measured by themselves, with the seconds that one event takes at
-    the slowest level."""
+    """The rate of a context, in events per second, and what each level does in a closed loop; None
+    if nothing is measured at a rate. `kinds` has those that are measured by themselves, with the
+    seconds that one event takes at the slowest level."""
 
-    rate: float
+    rate: float | None
     capacities: Mapping[CellKey, float]
     kinds: Mapping[str, float]
 
@@ -133,15 +135,19 @@ class EqualLoads:
             self._remember(record)
 
     def _remember(self, record: RunRecord) -> None:
-        if (equal := record.probes.get("equal_load")) is None:
+        equal, alone = record.probes.get("equal_load"), record.probes.get("alone", {})
+        if equal is None and not alone:
             return
         context = self._context(record.cell)
-        before = self._offered.get(context, Offered(equal["rate"], {}, {}))
-        capacities = {**before.capacities, cell_key(record.cell): equal["capacity"]}
+        before = self._offered.get(context, Offered(None, {}, {}))
         kinds = dict(before.kinds)
-        for kind, done in equal["alone"].items():
-            kinds[kind] = max(kinds.get(kind, 0.0), _median_s(done))
-        self._offered[context] = Offered(before.rate, capacities, kinds)
+        for kind, one in alone.items():
+            kinds[kind] = max(kinds.get(kind, 0.0), _median_s(one["done"]))
+        found = replace(before, kinds=kinds)
+        if equal is not None:
+            capacities = {**before.capacities, cell_key(record.cell): equal["capacity"]}
+            found = Offered(equal["rate"], capacities, kinds)
+        self._offered[context] = found
 
     def _context(self, cell: Cell) -> CellKey:
         compared = self._experiment.compare.baseline
@@ -156,8 +162,8 @@ class EqualLoads:
         seed: int,
         env: Mapping[str, str],
     ) -> None:
-        """Find the rate for the context of these runs, if it is not known. Without one, unless the
-        file insists, its blocks have a closed loop only.
+        """Find the rate and the kinds for the context of these runs, if they are not known. Without
+        a rate, unless the file insists, its blocks have none.
 
         Raises:
             RequestError: the file insists, and a level answers nothing or does not hold the rate.
@@ -165,32 +171,44 @@ class EqualLoads:
         context = self._context(runs[0].cell)
         if context in self._offered or context in self._without:
             return
-        if not all(has_equal_load(arm.cell.values) for arm in arms):
+        at_rate = all(has_rate(arm.cell.values) for arm in arms)
+        by_itself = all(has_alone(arm.cell.values) for arm in arms)
+        if not at_rate and not by_itself:
             self._without.add(context)
             return
-        try:
-            self._search(context, runs, arms, slices, seed, env)
-        except RequestError as error:
-            if arms[0].cell[RATE] == EQUAL:
-                raise
-            self._without.add(context)
-            self._listen(Notice(f"nothing is measured at the same load: {error.message}"))
-
-    def _search(
-        self,
-        context: CellKey,
-        runs: Sequence[Planned],
-        arms: Sequence[ArmSpec],
-        slices: Slicing,
-        seed: int,
-        env: Mapping[str, str],
-    ) -> None:
         cut = _cut(slices, SEARCH_S)
         try:
             closed = self._drive(arms, cut, seed, env)
         except LoadFailed:
             # The next block will report the error.
             return
+        offered = Offered(None, {}, _kinds_of(arms, closed) if by_itself else {})
+        if by_itself and arms[0].cell[ALONE] and not offered.kinds:
+            raise RequestError(
+                f"no event ended in {format_duration(cut.rounds * cut.slice_s)}, so no kind can be "
+                "measured by itself",
+                hint=f"Make load.slice longer, or write {ALONE} = false.",
+            )
+        if at_rate:
+            try:
+                offered = self._with_rate(offered, runs, arms, closed, cut, seed, env)
+            except RequestError as error:
+                if arms[0].cell[RATE] == EQUAL:
+                    raise
+                self._listen(Notice(f"nothing is measured at the same rate: {error.message}"))
+        self._offered[context] = offered
+
+    def _with_rate(
+        self,
+        offered: Offered,
+        runs: Sequence[Planned],
+        arms: Sequence[ArmSpec],
+        closed: Sequence[Done],
+        cut: Slicing,
+        seed: int,
+        env: Mapping[str, str],
+    ) -> Offered:
+        """The rate that all levels hold, after their closed loops."""
         found = [_events_per_s(done) for done in closed]
         if none := next((arm for arm, one in zip(arms, found, strict=True) if not one), None):
             raise RequestError(
@@ -214,7 +232,6 @@ class EqualLoads:
         slowest = min(range(len(arms)), key=found.__getitem__)
         keys = [cell_key(run.cell) for run in runs]
         capacities = dict(zip(keys, found, strict=True))
-        self._offered[context] = Offered(rate, capacities, _kinds_of(arms, closed))
         text = (
             f"both sides at the same load: {rate:,.4g} events per second, {share:.0%} of what "
             f"{arms[slowest].name} holds"
@@ -222,6 +239,7 @@ class EqualLoads:
         if closed[slowest]["client_busiest_thread_share"] > THREAD_SHARE_MAX:
             text = f"{text}; there the client is at its limit, so the server may hold more"
         self._listen(Notice(text))
+        return replace(offered, rate=rate, capacities=capacities)
 
     def _behind(
         self, arms: Sequence[ArmSpec], rate: float, cut: Slicing, seed: int, env: Mapping[str, str]
@@ -251,12 +269,16 @@ class EqualLoads:
         seed: int,
         env: Mapping[str, str],
         placed: Placed | None = None,
-    ) -> list[EqualLoad]:
+        observed: Sequence[Observed] = (),
+    ) -> list[Probes]:
         """Measure the levels of a block: each kind by itself, then all at the rate. This comes
         before the closed loop, which would leave more after-effects of writing on a faster level.
 
+        Args:
+            observed: the server of each level; empty if levels share one.
+
         Returns:
-            a result for each run; none if no rate is known.
+            a result for each run; none if nothing is measured at the same load.
 
         Raises:
             LoadFailed: contend-load gave no result.
@@ -265,33 +287,62 @@ class EqualLoads:
         offered = self._offered.get(context)
         if offered is None:
             return []
-        alone: dict[str, list[Done]] = {}
+        alone: dict[str, list[Alone]] = {}
         took = dict(offered.kinds)
         for kind, took_s in offered.kinds.items():
             asked = [_alone(arm, kind) for arm in arms]
             cut = _cut_alone(slices, took_s, len(took))
             try:
-                alone[kind] = self._drive(asked, cut, seed, env, placed)
-                took[kind] = max(map(_median_s, alone[kind]))
+                alone[kind] = self._drive_alone(asked, cut, seed, env, placed, observed)
+                took[kind] = max(_median_s(one["done"]) for one in alone[kind])
             except LoadFailed as error:
                 if error.code is not None or (kind == list(took)[-1] and not alone):
                     raise
                 # No event fitted into a slice: this block is without the kind.
                 took[kind] = 2 * took_s
         self._offered[context] = replace(offered, kinds=took)
+        found: list[Probes] = [
+            {"alone": {kind: of[at] for kind, of in alone.items()}} if alone else {}
+            for at in range(len(runs))
+        ]
+        if offered.rate is None:
+            return found
         rounds = max(slices.rounds, math.ceil(RATE_BLOCK_S / slices.slice_s))
         at_rate = [_open(arm, offered.rate) for arm in arms]
         dones = self._drive(at_rate, replace(slices, rounds=rounds), seed, env, placed)
-        return [
-            {
+        for run, done, probes_of in zip(runs, dones, found, strict=True):
+            probes_of["equal_load"] = {
                 "rate": offered.rate,
                 "share": float(arms[0].cell[SHARE]),
                 "capacity": offered.capacities.get(cell_key(run.cell), offered.least),
                 "least": offered.least,
                 "done": done,
-                "alone": {kind: of[at] for kind, of in alone.items()},
             }
-            for at, (run, done) in enumerate(zip(runs, dones, strict=True))
+        return found
+
+    def _drive_alone(
+        self,
+        arms: Sequence[ArmSpec],
+        slices: Slicing,
+        seed: int,
+        env: Mapping[str, str],
+        placed: Placed | None,
+        observed: Sequence[Observed],
+    ) -> list[Alone]:
+        before: list[probes.Counters] = []
+
+        def on_event(event: Outcome) -> None:
+            # contend-load has finished its own queries about a server.
+            if event["type"] == "hello":
+                before.extend(map(probes.look_at_costs, observed))
+
+        dones = self._drive(arms, slices, seed, env, placed, on_event)
+        after = [probes.look_at_costs(one) for one in observed]
+        if not before or not all((*before, *after)):
+            return [{"done": done} for done in dones]
+        return [
+            {"done": done, "status": probes.costs_change(one, two)}
+            for done, one, two in zip(dones, before, after, strict=True)
         ]
 
     def _drive(
@@ -301,9 +352,10 @@ class EqualLoads:
         seed: int,
         env: Mapping[str, str],
         placed: Placed | None = None,
+        on_event: Callable[[Outcome], None] = lambda _event: None,
     ) -> list[Done]:
         plan = plan_in_slices(arms, slices, seed=seed)
-        whole = self._load.run(plan, env=env, on_event=lambda _event: None, placed=placed)
+        whole = self._load.run(plan, env=env, on_event=on_event, placed=placed)
         return [arm["done"] for arm in whole["arms"]]
 
 
@@ -319,7 +371,7 @@ def equal_loads(
     if why_not_equal_load(experiment, design) is not None:
         return None
     measured = [one for one in folder.records(intervals=False) if one.status == "ok"]
-    if measured and not any("equal_load" in one.probes for one in measured):
+    if measured and not any({"equal_load", "alone"} & one.probes.keys() for one in measured):
         return None
     return EqualLoads(experiment, load, listen, measured)
 
@@ -338,9 +390,9 @@ def _open(arm: ArmSpec, rate: float) -> ArmSpec:
 
 
 def _alone(arm: ArmSpec, kind: str) -> ArmSpec:
-    workload = {**arm.cell["workload"], "shares": {kind: 100}}
+    workload = of_one_kind(arm.cell["workload"], kind)
     one: dict[str, Any] = {"load__connections": 1, "load__depth": 1, "load__threads": None}
-    return _plain(arm, workload=workload, **one)
+    return _plain(arm, workload=workload, load__arrival={"kind": "closed"}, **one)
 
 
 def _cut_alone(slices: Slicing, took_s: float, kinds: int) -> Slicing:
@@ -353,19 +405,35 @@ def _cut_alone(slices: Slicing, took_s: float, kinds: int) -> Slicing:
 
 
 def _kinds_of(arms: Sequence[ArmSpec], closed: Sequence[Done]) -> dict[str, float]:
-    """The kinds of the user's own statements, which a plan can ask one by one. By itself an event
-    waits for fewer others than among all connections."""
-    if any(arm.cell.workload.kind != DIVISIBLE for arm in arms):
-        return {}
+    """The kinds that ended an event. By itself an event waits for fewer others than among all
+    connections."""
     others = math.sqrt(arms[0].cell["load.connections"])
     seconds: dict[str, float] = {}
     share: dict[str, float] = defaultdict(float)
-    for kind in (kind for done in closed for kind in done.get("kinds", ())):
-        name, times = kind["name"], kind["latency_us"]
-        share[name] += times["mean"] * kind["events"]
-        seconds[name] = max(seconds.get(name, 0.0), times["p50"] / 1e6 / others)
+    for arm, done in zip(arms, closed, strict=True):
+        for name, ended, times in _times_of(arm.cell.workload.kind, done):
+            share[name] += times["mean"] * ended
+            seconds[name] = max(seconds.get(name, 0.0), times["p50"] / 1e6 / others)
     most = sorted(seconds, key=lambda name: -share[name])[:KINDS_MAX]
     return {name: one for name, one in seconds.items() if name in most}
+
+
+def _times_of(workload: str, done: Done) -> Iterable[tuple[str, int, Percentiles]]:
+    """Each kind that ended an event: its name, the number of events, and their times."""
+    if workload not in OLTP and not done.get("kinds"):
+        # Of a single kind there are only its statements: `read`, or `read.1` and `read.2`.
+        names = {one["name"].partition(".")[0] for one in done.get("classes", ())}
+        kinds = ((name, done["events"], done["latency_us"]) for name in names)
+    elif workload not in OLTP:
+        kinds = ((one["name"], one["events"], one["latency_us"]) for one in done.get("kinds", ()))
+    else:
+        # Leave out BEGIN and COMMIT.
+        kinds = (
+            (part, one["queries"], one["latency_us"])
+            for one in done.get("classes", ())
+            if (part := part_of(one["name"])) in OLTP[workload]
+        )
+    return (one for one in kinds if one[1])
 
 
 def _median_s(done: Done) -> float:
@@ -376,17 +444,18 @@ def _events_per_s(done: Done) -> float:
     return done["events_in_parts"] / done["measured_s"] if done["measured_s"] > 0 else 0.0
 
 
-def with_equal_load(record: RunRecord, started_at: str, equal: EqualLoad) -> RunRecord:
-    """A run with its measurement at the same load, which came before it."""
+def with_equal_load(record: RunRecord, started_at: str, found: Probes) -> RunRecord:
+    """A run with its measurements at the same load, which came before it."""
+    equal = found.get("equal_load")
     marks: list[RunWarning] = [
         {**mark, "message": f"at the same load: {mark['message']}"}
-        for mark in probes.warnings_of(equal["done"], {}, probes.Expected())
+        for mark in (probes.warnings_of(equal["done"], {}, probes.Expected()) if equal else ())
         if mark["code"] in _MARKS
     ]
     return replace(
         record,
         started_at=started_at,
-        probes={**record.probes, "equal_load": equal},
+        probes={**record.probes, **found},
         warnings=[*record.warnings, *marks],
     )
 

@@ -50,7 +50,7 @@ from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
 from contend.lab.testbed import Testbed
-from contend.lab.trial import rehearse_options, try_starts
+from contend.lab.trial import rehearse_options, rehearse_statements, try_starts
 from contend.load import (
     Cluster,
     Fleet,
@@ -344,6 +344,9 @@ def borrowed_equipment(
         # A front and the backends each have variables of their own.
         for server in every if loads else servers.values():
             rehearse_options(server, experiment, exact=exact)
+        # Clients only ask the front.
+        for server in servers.values():
+            rehearse_statements(server, experiment)
 
     sockets = all(server.dsn.socket is not None for server in every)
     return _equipment(

@@ -25,7 +25,7 @@ from contend.experiment import (
     runs_at_rates,
     same_level,
 )
-from contend.findings import rate_run, searches_of, without_rate
+from contend.findings import searches_of
 from contend.lab.design import Design, MemoryLayout
 from contend.lab.measure import seed_of
 from contend.lab.runner import Runner
@@ -52,8 +52,8 @@ class GoalSchedule(PlannedRuns):
     ) -> None:
         super().__init__(experiment, folder, design, clock)
         assert experiment.goal is not None
-        self._goal = experiment.goal
-        self._searches = searches_of(experiment, folder.records(intervals=False))
+        self._records = list(folder.records(intervals=False))
+        self._searches = searches_of(experiment, self._records)
 
     @property
     def left_s(self) -> float | None:
@@ -83,9 +83,9 @@ class GoalSchedule(PlannedRuns):
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         self._ended |= {record.run for record in records}
-        for record in records:
-            key = cell_key(without_rate(record.cell))
-            self._searches[key].add(rate_run(self._goal, record))
+        self._records += records
+        # A knee's limit, and so what earlier runs mean, follows from all runs so far.
+        self._searches = searches_of(self._experiment, self._records)
 
     def _more(self) -> tuple[Planned, ...] | str:
         """The runs to add, or why none is."""

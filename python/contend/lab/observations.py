@@ -20,6 +20,7 @@ from contend.findings import (
     log_ratio,
     pairs_of,
     reading_of,
+    side_by_side,
 )
 from contend.lab.timing import times_of
 from contend.metrics import metric_of
@@ -36,7 +37,7 @@ def is_sliced(record: RunRecord) -> bool:
 class _Run:
     """The stored part of a run."""
 
-    reading: Reading
+    readings: Sequence[Reading]
     disturbed: Disturbed
 
 
@@ -47,16 +48,18 @@ class Observations:
         self._experiment = experiment
         self._contexts = contexts(experiment)
         self._roles = roles_of(experiment)
-        self._metric = metric_of(experiment.compare.metric[0])
+        self._metrics = [metric_of(name) for name in experiment.compare.deciding]
         self._runs: dict[int, dict[CellKey, dict[int, _Run]]] = defaultdict(
             lambda: defaultdict(dict)
         )
-        self._ratios: dict[int, np.ndarray] = {}
+        self._ratios: dict[int, list[np.ndarray]] = {}
         """Cache, for repeats without new runs."""
         baseline = experiment.compare.baseline
-        self._slices = next(
-            (SliceRatios(path, level, self._metric) for path, level in baseline.items()), None
-        )
+        self._slices = [
+            SliceRatios(path, level, metric)
+            for path, level in baseline.items()
+            for metric in self._metrics
+        ]
         self._times: dict[CellKey, dict[str, float]] = defaultdict(dict)
         """Median seconds of each kind of event by context, of the slowest level."""
         self.round_s: dict[CellKey, float] = {}
@@ -82,29 +85,33 @@ class Observations:
 
     def spread_of(self, context: CellKey) -> float:
         """Standard deviation of a context's rounds over the mean of all contexts'; 1 if unknown."""
-        spreads = self._slices.spreads() if self._slices is not None else {}
+        spreads = self._slices[0].spreads() if self._slices else {}
         if context not in spreads or len(spreads) < len(self._contexts):
             return 1.0
         mean = statistics.mean(spreads.values())
         return spreads[context] / mean if mean > 0 else 1.0
 
     def components(self) -> Components | None:
-        """The sources of noise; None if nothing was measured in slices."""
-        return self._slices.components() if self._slices is not None else None
+        """The sources of noise of the first metric; None if nothing was measured in slices."""
+        return self._slices[0].components() if self._slices else None
+
+    def components_of_each(self) -> list[Components | None]:
+        """The same of every metric that decides; empty if nothing is compared."""
+        return [one.components() for one in self._slices]
 
     def add(self, records: Sequence[RunRecord]) -> None:
         """Add stored runs, those of a block together."""
         measured = [record for record in records if record.status == "ok" and record.done]
         for record in measured:
-            reading = reading_of(self._metric, record)
-            if reading.value is not None and reading.value > 0:
-                one = _Run(reading, disturbed(self._experiment.compare.adjust, record))
+            readings = [reading_of(metric, record) for metric in self._metrics]
+            if any(one.value is not None and one.value > 0 for one in readings):
+                one = _Run(readings, disturbed(self._experiment.compare.adjust, record))
                 self._runs[record.repeat][cell_key(record.cell)][record.block] = one
                 self._ratios.pop(record.repeat, None)
             if record.done is not None:
                 self._add_times(record, times_of(record.done))
-        if self._slices is not None:
-            self._slices.add(measured)
+        for each in self._slices:
+            each.add(measured)
         self._add_rounds(one for one in measured if is_sliced(one))
 
     def _add_rounds(self, sliced: Iterable[RunRecord]) -> None:
@@ -116,8 +123,10 @@ class Observations:
             slices = [one for record in block for one in record.intervals]
             took_s = max(one["start_s"] + one["duration_s"] for one in slices)
             context = self.context(block[0].cell)
-            # The same slices twice more, with the same load on all levels.
-            again = 3 if any("equal_load" in record.probes for record in block) else 1
+            # The same slices again for each measurement with the same load on all levels.
+            again = 1 + sum(
+                any(part in record.probes for record in block) for part in ("equal_load", "alone")
+            )
             rounds = max(len(record.intervals) for record in block)
             self.round_s[context] = again * took_s / rounds
             pauses_s = took_s - sum(one["duration_s"] for one in slices)
@@ -160,26 +169,30 @@ class Observations:
         """The shape of the report's table."""
         return TableShape(len(self._roles.table_contexts()), len(self._roles.column_levels))
 
-    def log_ratios(self, repeats: Sequence[int]) -> np.ndarray:
-        """As in a report of these repeats: repeats x contexts (row by row) x levels."""
-        d = np.full((len(repeats), self.shape.contexts, len(self.others)), np.nan)
+    def log_ratios(self, repeats: Sequence[int]) -> list[np.ndarray]:
+        """As in a report of these repeats, a table for each metric that decides: repeats x contexts
+        (row by row) x levels."""
+        shape = (len(repeats), self.shape.contexts, len(self.others))
+        tables = [np.full(shape, np.nan) for _ in self._metrics]
         for unit, repeat in enumerate(repeats):
             if repeat not in self._ratios:
                 self._ratios[repeat] = self._ratios_of(repeat)
-            d[unit] = self._ratios[repeat]
-        return d
+            for table, ratios in zip(tables, self._ratios[repeat], strict=True):
+                table[unit] = ratios
+        return tables
 
-    def _ratios_of(self, repeat: int) -> np.ndarray:
-        ratios = np.full((self.shape.contexts, len(self.others)), np.nan)
+    def _ratios_of(self, repeat: int) -> list[np.ndarray]:
+        found = [np.full((self.shape.contexts, len(self.others)), np.nan) for _ in self._metrics]
         for place, runs in self._pairs(repeat).items():
-            pairs = [(one.reading, other.reading) for one, other in runs]
-            ratios[place] = log_ratio(self._metric, pairs)
-        return ratios
+            for at, (metric, ratios) in enumerate(zip(self._metrics, found, strict=True)):
+                pairs = [(one.readings[at], other.readings[at]) for one, other in runs]
+                ratios[place] = log_ratio(metric, pairs)
+        return found
 
     def covariates(
-        self, repeats: Sequence[int], d: np.ndarray, *, in_slices: bool
+        self, repeats: Sequence[int], tables: Sequence[np.ndarray], *, in_slices: bool
     ) -> list[np.ndarray]:
-        """The covariates of a report of these repeats, each shaped like the log ratios."""
+        """The covariates of a report of these repeats, for the given first ones of its tables."""
         if not (names := self._experiment.compare.adjust):
             return []
         pairs = {
@@ -187,7 +200,8 @@ class Observations:
             for unit, repeat in enumerate(repeats)
             for place, runs in self._pairs(repeat).items()
         }
-        return list(covariates_of(names, pairs, d, in_slices=in_slices).arrays.values())
+        found = [covariates_of(names, pairs, d, in_slices=in_slices).arrays for d in tables]
+        return side_by_side(self._metrics[: len(tables)], found)
 
     def _pairs(self, repeat: int) -> dict[tuple[int, int], list[tuple[_Run, _Run]]]:
         """The runs of the baseline and of the level at each place of the table, block by block."""

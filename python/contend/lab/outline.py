@@ -10,23 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import ContendError
-from contend.experiment import Cell, Experiment, cells, planned_load_s, to_dict
+from contend.experiment import Cell, Experiment, cell_specs, cells, planned_load_s, to_dict
+from contend.experiment.settings.load import ends_with_its_work
 from contend.findings import analysis_of, study_of
 from contend.lab.design import Design, choose_design
-from contend.lab.effort import Effort
+from contend.lab.effort import Effort, usual_slice_s
 from contend.lab.equal_load import why_not_equal_load
+from contend.lab.timing import is_timed, times_of
 from contend.store import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierWidth:
     """Half of the widest interval of a level in an earlier run of the same experiment, as a ratio,
-    after `repeats` repeats, and the time that run was given."""
+    after `repeats` repeats, and the time that run was given. `slowest_s` is the median time of its
+    slowest kind of event; 0 if events are contend's own."""
 
     run: str
     half: float
     repeats: int
     at_most_s: float | None
+    slowest_s: float = 0.0
 
     def after(self, repeats: int) -> float:
         """The same after more or fewer repeats: the error falls with their root."""
@@ -50,6 +54,9 @@ class Outline:
         load_s: of all runs, if levels are compared by runs.
         width: None if this experiment has not been finished here.
         equal: times of statements are measured at the same load on all levels too.
+        slice_s: the expected length of a slice; None if levels are compared by runs, or the work
+            of a slice has an end.
+        is_timed: slices become longer if a statement does not fit into them.
     """
 
     cells: tuple[Cell, ...]
@@ -58,6 +65,8 @@ class Outline:
     load_s: float
     width: EarlierWidth | None
     equal: bool
+    slice_s: float | None = None
+    is_timed: bool = False
 
 
 def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Outline:
@@ -71,16 +80,23 @@ def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Out
         RequestError: the experiment cannot be measured in the way that it insists on.
     """
     design = choose_design(experiment, own=own, disk=disk)
-    repeat_s = None
+    width = next(_earlier(experiment, runs), None)
+    repeat_s, slice_s = None, None
     if design.in_slices:
-        repeat_s = Effort(experiment, design, lambda: 0.0).least_of_a_repeat_s
+        effort = Effort(experiment, design, lambda: 0.0)
+        repeat_s = effort.least_of_a_repeat_s
+        specs = list(cell_specs(experiment))
+        if not any(ends_with_its_work(cell.values) for cell in specs):
+            slice_s = usual_slice_s(specs[0], 0.0 if width is None else width.slowest_s)
     return Outline(
         cells(experiment),
         design,
         repeat_s,
         planned_load_s(experiment),
-        next(_earlier(experiment, runs), None),
+        width,
         why_not_equal_load(experiment, design) is None,
+        slice_s,
+        any(map(is_timed, cell_specs(experiment))),
     )
 
 
@@ -101,7 +117,13 @@ def _earlier(experiment: Experiment, runs: Path) -> Iterator[EarlierWidth]:
         widths = [(math.sqrt(one.high / one.low) - 1, one.n) for one in changes if one.df > 0]
         if widths:
             half, repeats = max(widths)
-            yield EarlierWidth(path.name, half, repeats, study.experiment.compare.at_most_s)
+            dones = [one.done for one in study.records if one.done is not None]
+            times = [took for done in dones for took in times_of(done).values()]
+            slowest_s = (
+                max(times, default=0.0) if any(map(is_timed, cell_specs(experiment))) else 0.0
+            )
+            at_most_s = study.experiment.compare.at_most_s
+            yield EarlierWidth(path.name, half, repeats, at_most_s, slowest_s)
 
 
 def _measured(experiment: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
-from contend.metrics.probed import EqualLoad, Probes
+from contend.metrics.probed import Probes
 from contend.metrics.read import alone, at_rate
 from contend.store import LookRecord, RunFolder, RunRecord
 
@@ -165,13 +165,17 @@ class Runner:
         cells: Sequence[CellSpec],
         readies: Sequence[Ready],
         slices: Slicing,
-    ) -> list[EqualLoad]:
+    ) -> list[Probes]:
         if self._equal is None:
             return []
         arms = arms_of(runs, cells, readies, self._entering(cells))
         placed = Placed(readies[0].client) if readies[0].client else None
         seed = seed_of(runs[0], cells[0])
-        return self._equal.measure(runs, arms, slices, seed=seed, env=_env(readies), placed=placed)
+        # A switched server's counters belong to no level.
+        observed = [] if self._is_switched else [ready.observed for ready in readies]
+        return self._equal.measure(
+            runs, arms, slices, seed=seed, env=_env(readies), placed=placed, observed=observed
+        )
 
     def at_once(self, runs: Sequence[Planned]) -> list[list[Planned]]:
         """All levels of a block, or one after the other."""

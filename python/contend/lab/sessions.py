@@ -164,13 +164,13 @@ def results_of(experiment: Experiment, folder: RunFolder) -> EarlierSession | No
     repeats = sorted({one.repeat for one in records if one.status == "ok"})
     if not repeats or not observations.others:
         return None
-    d = observations.log_ratios(repeats)
+    tables = observations.log_ratios(repeats)[:1]
     in_slices = fact(folder.meta().facts, "way.by") == "slices"
     seen = wholes(
-        d,
+        tables,
         observations.shape,
         confidence=rule_of(experiment).interval_confidence,
-        covariates=observations.covariates(repeats, d, in_slices=in_slices),
+        covariates=observations.covariates(repeats, tables, in_slices=in_slices),
     )
     found: list[SessionWhole] = [
         {

@@ -25,6 +25,7 @@ from contend.load import Address, AskedMember, Lines, together
 from contend.metrics.probed import Probes, RunWarning
 from contend.servers.client import StatementFailed
 from contend.servers.options import assignment
+from contend.servers.sizes import table_sizes
 from contend.servers.variables import giving_back, read_global
 
 
@@ -269,6 +270,11 @@ class Testbed(Target):
                 self._undos.pop()
                 self._remember()
             raise
+
+    def table_sizes(self, *, analyse: bool) -> Mapping[str, int]:
+        connection, database = self.tables()
+        with closing(connection):
+            return table_sizes(connection, database, analyse=analyse and self.own)
 
     def stand_apart(self, round_trip_s: float | None) -> None:
         self._round_trip_s = round_trip_s

@@ -26,7 +26,7 @@ TIMED_S_MAX = 600.0
 
 
 def is_timed(cell: CellSpec) -> bool:
-    if cell["load.slice"] is not None or ends_with_its_work(cell.values):
+    if ends_with_its_work(cell.values):
         return False
     workload = cell["workload"]
     if workload["kind"] == SCRIPT:

@@ -1,9 +1,9 @@
 """Tries every start of an experiment before anything is loaded: starts a private server on an empty
 folder, and asks a server that is not contend's own whether it would take the options.
 
-Options that a server rejects, and mistakes in statements of `setup`, appear there within a second
-or two; with the data they would appear after minutes of loading, or in the middle of the night.
-Accepted starts are not tried again.
+Options that a server rejects, and mistakes in statements of `setup` and of the workload, appear
+there within a second or two; with the data they would appear after minutes of loading, or in the
+middle of the night. Accepted starts are not tried again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ from contend.experiment import SCRIPT_SCHEMA, CellSpec, Experiment, Level, cell_
 from contend.experiment.settings import SETTINGS, launch_of
 from contend.experiment.settings.model_server import is_model
 from contend.experiment.settings.options import PROFILE
+from contend.experiment.settings.own_statements import own_statements
 from contend.lab.borrowed import NO_MATTER, needs_restart
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateTestbed
+from contend.lab.statements import (
+    Unprepared,
+    counters_of,
+    refuse_unknown_counters,
+    refuse_unprepared,
+)
 from contend.load import Address, FillProcess, LoadProcess
 from contend.metrics.probed import ServerIdentity
-from contend.servers.client import StatementFailed
+from contend.servers.client import StatementFailed, fetch
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.existing import ExistingServer
 from contend.servers.options import (
@@ -36,6 +43,7 @@ from contend.servers.options import (
     same_value,
     variable_of,
 )
+from contend.servers.trial import tables_in
 from contend.servers.variables import read_all, rehearse
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
@@ -70,7 +78,7 @@ def try_starts(
         RequestError: an option, a wrapper or a statement is refused.
         WorkError: a server does not start, for another reason.
     """
-    cells = {kept / _digest(cell, program_of): cell for cell in _distinct(experiment)}
+    cells = {kept / _digest(experiment, cell, program_of): cell for cell in _distinct(experiment)}
     wanted = {file: cell for file, cell in cells.items() if not file.exists()}
     if wanted:
         _try(experiment, wanted, program_of, load=load, listen=listen)
@@ -96,7 +104,7 @@ def _try(
 ) -> None:
     starts = "1 start" if len(wanted) == 1 else f"{len(wanted)} different starts"
     listen(Notice(f"testing {starts} of the server on an empty folder"))
-    has_statements = any(cell[path] for cell in wanted.values() for path in _STATEMENTS)
+    has_statements = any(_uses_tables(cell) for cell in wanted.values())
 
     def make_tables(cell: CellSpec, address: Address) -> None:
         if has_statements and not is_model(cell.values):
@@ -110,9 +118,13 @@ def _try(
     ) as testbed:
         for file, cell in wanted.items():
             try:
-                marks = testbed.set(cell).warnings
+                ready = testbed.set(cell)
+                _check(experiment, cell, testbed, ready.address.init_sql)
                 if cell[_SETUP]:
                     testbed.set(cell.having(setup=[]))
+            except Unprepared:
+                # In all cells, or named by its place.
+                raise
             except ContendError as error:
                 if not _is_statement(error):
                     error.add_place(_with_levels(experiment, cell))
@@ -122,9 +134,26 @@ def _try(
                     hint="Correct the statement, or its undo. No data was loaded.",
                 ) from error
             file.parent.mkdir(parents=True, exist_ok=True)
-            changed = [one["message"] for one in marks if one["code"] == "option-truncated"]
+            changed = [
+                one["message"] for one in ready.warnings if one["code"] == "option-truncated"
+            ]
             seen = {"changed": changed, "variables": testbed.variables()}
             file.write_text(json.dumps(seen), "utf-8")
+
+
+def _check(
+    experiment: Experiment, cell: CellSpec, testbed: PrivateTestbed, session: Sequence[str]
+) -> None:
+    if is_model(cell.values):
+        return
+    connection, database = testbed.tables()
+    with closing(connection):
+        if own_statements(cell["workload"]):
+            connection.select_db(database)
+            for statement in session:
+                fetch(connection, statement)
+            refuse_unprepared(connection, cell)
+        refuse_unknown_counters(connection, experiment)
 
 
 def _refuse_changed(changed: Sequence[str]) -> None:
@@ -210,8 +239,16 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     for cell in cell_specs(experiment):
         if cell.data.schema == SCRIPT_SCHEMA or imported_name(cell.data.schema) is not None:
             # Its tables come from the script, whose prepare may take hours, or from a dump.
-            cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
-        if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
+            cell = cell.having(
+                setup=[],
+                workload={"kind": "point_select"},
+                **{"data.schema": "sbtest", "data.prepare": None},
+            )
+        if (
+            any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, []))
+            or own_statements(cell["workload"])
+            or counters_of(experiment)
+        ):
             starts.setdefault(_start_key(cell), cell)
     return iter(starts.values())
 
@@ -219,15 +256,22 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
 def _start_key(cell: CellSpec) -> str:
     """The properties in which starts differ."""
     data, tables = cell.data, []
-    if any(cell[path] for path in _STATEMENTS):
+    if _uses_tables(cell):
         tables = [data.schema, data.engine, data.table_options, data.tables, data.own]
-    return json.dumps([*(cell[setting.path] for setting in TRIED), tables], sort_keys=True)
+    own = [one.text for one in own_statements(cell["workload"])]
+    return json.dumps([*(cell[setting.path] for setting in TRIED), tables, own], sort_keys=True)
 
 
-def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
+def _uses_tables(cell: CellSpec) -> bool:
+    return any(cell[path] for path in _STATEMENTS) or bool(own_statements(cell["workload"]))
+
+
+def _digest(experiment: Experiment, cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
-    # 3: the file has the values that the server changed, and all of its variables.
-    return hashlib.sha256(f"3 {identity} {_start_key(cell)}".encode()).hexdigest()
+    # 4: the file has the values that the server changed, and all of its variables; statements of
+    # the workload were checked.
+    text = f"4 {identity} {_start_key(cell)} {sorted(counters_of(experiment))}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: bool) -> None:
@@ -275,6 +319,35 @@ def rehearse_options(server: ExistingServer, experiment: Experiment, *, exact: b
                 )
     if fixed:
         raise needs_restart(server.dsn, fixed, there, compared=_compared(experiment))
+
+
+def rehearse_statements(server: ExistingServer, experiment: Experiment) -> None:
+    """Refuse statements of the workload that the server cannot prepare on the tables that it has,
+    and counters that it lacks; nothing on it is changed. Statements on tables that contend has yet
+    to make are not checked: their columns are contend's.
+
+    Raises:
+        RequestError: a statement is wrong, or names something that does not exist.
+    """
+    distinct = {_start_key(cell): cell for cell in cell_specs(experiment)}
+    with closing(server.connect()) as connection:
+        refuse_unknown_counters(connection, experiment)
+        for cell in distinct.values():
+            if not own_statements(cell["workload"]):
+                continue
+            database = server.dsn.database or cell.data.database
+            tables = tables_in(connection, database)
+            if tables is None:
+                # contend makes it together with its tables.
+                continue
+            there = {name.lower() for name in tables}
+            connection.select_db(database)
+            refuse_unprepared(
+                connection,
+                cell,
+                changed_by=[*(step["do"] for step in cell[_SETUP]), *cell["server.before_run"]],
+                skip=[one for one in cell.data.table_names if one.lower() not in there],
+            )
 
 
 def _compared(experiment: Experiment) -> str:

@@ -36,6 +36,20 @@ CLOCKS = frozenset(_LISTS["clocks"]["names"])
 QUERIES = frozenset(_LISTS["queries"]["names"])
 """Counters of the queries themselves, which rise by one per query."""
 
+REDO = ("Innodb_lsn_current", "Innodb_redo_log_current_lsn", "Innodb_os_log_written")
+"""Bytes of the redo log: of MariaDB, of MySQL, and of versions that show only writes to the file,
+whole blocks. The first that a server has counts."""
+
+ROWS_READ = tuple(
+    f"Handler_read_{how}" for how in ("first", "key", "last", "next", "prev", "rnd", "rnd_next")
+)
+"""Together the rows that the server examined, in any engine."""
+
+PAGES_WRITTEN, ROW_LOCK_MS = "Innodb_pages_written", "Innodb_row_lock_time"
+
+COST_COUNTERS = ("Questions", "Threads_running", *REDO, *ROWS_READ, PAGES_WRITTEN, ROW_LOCK_MS)
+"""What a statement costs, the number of statements in the same time, and those that run now."""
+
 Counts = Mapping[str, float]
 
 PER_QUERY = "_per_query"

@@ -7,10 +7,17 @@ from functools import cache
 from typing import Literal
 
 from contend.metrics import read
-from contend.metrics.counters import counter_metric, counters_in
+from contend.metrics.counters import (
+    PAGES_WRITTEN,
+    REDO,
+    ROW_LOCK_MS,
+    ROWS_READ,
+    counter_metric,
+    counters_in,
+)
 from contend.metrics.members import MEMBERS
 from contend.metrics.model import EVENTS, SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
-from contend.metrics.outcome import ClassFigures, KindFigures, Percentiles
+from contend.metrics.outcome import ClassFigures, Done, KindFigures, Percentiles
 from contend.metrics.tpcc import TPCC
 
 KEY_REQUESTS = "key_requests_per_point"
@@ -184,6 +191,40 @@ def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
                       lambda figures: figures["latency_us"])
 
 
+def _of_alone(prefix: str, name: str) -> Iterator[Metric]:
+    """What one event of a kind costs, measured by itself on one connection."""
+
+    def done(run: Run) -> Done | None:
+        return read.alone(run).get(name)
+
+    used = read.recorded(done, lambda one: one.get("server"))
+    cpu_us = read.field(used, lambda server: server["cpu_us"])
+    events = read.field(done, lambda one: one["events_in_parts"])
+
+    def redo(run: Run) -> float | None:
+        found = (read.counted_alone(run, name, counter) for counter in REDO)
+        return next((one for one in found if one is not None), None)
+
+    def lock_us(run: Run) -> float | None:
+        lock_ms = read.counted_alone(run, name, ROW_LOCK_MS)
+        return None if lock_ms is None else 1000 * lock_ms
+
+    counted = {
+        "redo_bytes": ("Redo", "B", redo),
+        "pages_written": (
+            "Pages written", "", lambda run: read.counted_alone(run, name, PAGES_WRITTEN)
+        ),
+        "rows_examined": (
+            "Rows examined", "", lambda run: read.counted_alone(run, name, *ROWS_READ)
+        ),
+        "row_lock_us": ("Wait for row locks", "µs", lock_us),
+    }  # fmt: skip
+    title = f"Server CPU of {name} by itself"
+    yield Metric(f"{prefix}server_cpu_us", title, "µs", read.over(cpu_us, events))
+    for end, (what, unit, figure) in counted.items():
+        yield Metric(f"{prefix}{end}", f"{what} of {name} by itself", unit, figure)
+
+
 def _of_event(prefix: str, name: str) -> Iterator[Metric]:
     """`event.NAME.FIGURE`: the events of one kind."""
     find = read.named(read.kinds, name)
@@ -206,6 +247,7 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
                       lambda figures: figures.get("service_us"))
     yield from _times(f"{prefix}lag_us", f"Lag of {name}", find,
                       lambda figures: figures.get("lag_us"))
+    yield from _of_alone(prefix, name)
 # fmt: on
 
 

@@ -321,12 +321,14 @@ class ServerRecord(ServerIdentity, total=False):
 
     login: how the control connection logged in, without a secret.
     without_effect: options that it accepted and ignores.
+    without_process: why its process is not known, so that its CPU time is not either.
     """
 
     change: str
     comment: str
     login: str
     without_effect: list[str]
+    without_process: str
 
 
 class DatasetRecord(TypedDict, total=False):
@@ -427,7 +429,9 @@ class Probes(TypedDict, total=False):
     placement: of `server` and `client`, as read from the kernel, if it was requested.
     profile: by a profiler, if it was requested.
     loaded: files that a script loaded after its body had run; earlier ones are the session's.
-    equal_load: the same level at a rate that all levels hold, and each kind alone (`load.rate`).
+    equal_load: the same level at a rate that all levels hold (`load.rate`).
+    alone: each kind of event by itself on one connection, by its name (`load.alone`). There no
+        statement waits for another one.
     """
 
     status: dict[str, int]
@@ -458,6 +462,7 @@ class Probes(TypedDict, total=False):
     profile: ProfileRecord
     loaded: list[ScriptFacts]
     equal_load: EqualLoad
+    alone: dict[str, Alone]
 
 
 class EqualLoad(TypedDict):
@@ -465,8 +470,7 @@ class EqualLoad(TypedDict):
 
     rate: events per second that all levels got; share: of the smallest capacity.
     capacity: events per second of this level in a closed loop; least: the smallest of all levels.
-    done: at that rate. alone: each kind of event by itself on one connection, by its name. There
-        no statement waits for another one. Empty if the workload cannot be divided.
+    done: at that rate.
     """
 
     rate: float
@@ -474,7 +478,17 @@ class EqualLoad(TypedDict):
     capacity: float
     least: float
     done: Done
-    alone: dict[str, Done]
+
+
+class Alone(TypedDict):
+    """One kind of event by itself.
+
+    status: increase of the server's counters from the first event to the last, those between the
+        measured windows included; missing if levels share a server or it does not have them.
+    """
+
+    done: Done
+    status: NotRequired[dict[str, int]]
 
 
 class DesignFacts(TypedDict, total=False):

@@ -97,8 +97,28 @@ def at_rate(run: Run) -> Done | None:
 def alone(run: Run) -> Mapping[str, Done]:
     """The outcomes of each kind of event by itself on one connection, by the name of the kind;
     empty if that was not measured."""
-    equal = run.probes.get("equal_load")
-    return {} if equal is None else equal["alone"]
+    return {kind: one["done"] for kind, one in run.probes.get("alone", {}).items()}
+
+
+_OWN_QUESTIONS = 2
+"""Between the two looks at counters: the second look, and the end of the session."""
+
+
+def counted_alone(run: Run, kind: str, *names: str) -> float | None:
+    """Increase of counters of the server per event of a kind by itself, summed; None if it was not
+    measured or the server has none of them."""
+    one = run.probes.get("alone", {}).get(kind)
+    if one is None:
+        return None
+    done, counts = one["done"], one.get("status", {})
+    found = [counts[name] for name in names if name in counts]
+    # The counters also cover the time between the measured windows. A statement that runs at the
+    # first look is among the earlier questions, and its work comes later.
+    began_before = max(0, -counts.get("Threads_running", 0))
+    asked = counts.get("Questions", 0) - _OWN_QUESTIONS + began_before
+    if not found or asked < 1 or not done.get("events"):
+        return None
+    return sum(found) / asked * done["queries"] / done["events"]
 
 
 def open_loop(run: Run) -> OpenLoop | None:
@@ -145,8 +165,19 @@ def kinds_alone(run: Run) -> Sequence[KindFigures]:
     closed loop, service and response times are the same."""
     if not (by_kind := alone(run)):
         return kinds(run)
-    found = (kind for done in by_kind.values() for kind in done.get("kinds", ()))
-    return [{**kind, "service_us": kind["latency_us"]} for kind in found if kind["events"]]
+    found: list[KindFigures] = []
+    for name, done in by_kind.items():
+        # Parts of a transaction have no kind in the outcome, which is about one part alone.
+        whole: KindFigures = {
+            "name": name,
+            "classes": [],
+            "events": done["events"],
+            "latency_us": done["latency_us"],
+        }
+        for kind in done.get("kinds") or [whole]:
+            if kind["events"]:
+                found.append({**kind, "name": name, "service_us": kind["latency_us"]})
+    return found
 
 
 def status(run: Run) -> Mapping[str, int] | None:

@@ -64,11 +64,13 @@ def answer_of(
     cells: Sequence[CellFigures],
     progress: Progress,
     by_statement: Sequence[str] = (),
+    about_setup: Sequence[ReportText] = (),
 ) -> Answer:
     """The experiment's result, or that there is none yet.
 
     Args:
         by_statement: the certain changes of each statement; in place of the price.
+        about_setup: the steps of setup that vary.
     """
     if not cells:
         return _nothing(study, progress)
@@ -88,6 +90,7 @@ def answer_of(
         )
     others = (
         *map(ReportText.written, by_statement),
+        *about_setup,
         ReportText("")
         if by_statement
         else price_of(

@@ -25,7 +25,7 @@ from contend.findings import (
 )
 from contend.sections.naming import named, place_of
 from contend.sections.sessions import Sessions, in_the_basis
-from contend.sections.words import SAYS_NOTHING, detectable_text, duration_text, size_text
+from contend.sections.words import SAYS_NOTHING, changed_text, detectable_text, duration_text
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 
@@ -55,10 +55,10 @@ def _most(study: Study, analysis: Analysis, level: Level) -> list[str]:
     most = leading_cell(study, analysis, level)
     if most is None or most.tone != "better":
         return []
-    metric = most.metric
+    gain = changed_text(most.change, most.metric.changed(most.metric.better))
     return [
-        f"Largest gain {place_of(study.roles, most)}: {size_text(most.change)} "
-        f"{metric.changed(metric.better)}, certainly more than the mean of the other cells."
+        f"Largest gain {place_of(study.roles, most)}: {gain}, certainly more than the mean of the "
+        "other cells."
     ]
 
 
@@ -159,7 +159,11 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
             f"{together}; there are no verdicts, because the experiment did not name this metric "
             "before it was run."
         ]
-    decides = f" {analysis.compared.metric.name} decides." if len(study.metrics) > 1 else ""
+    deciding, decides = compare.deciding, ""
+    if len(deciding) > 1:
+        decides = f" {', '.join(deciding[:-1])} and {deciding[-1]} decide together."
+    elif len(study.metrics) > 1:
+        decides = f" {analysis.compared.metric.name} decides."
     return [
         f"{together}, and each verdict depends only on its own (equivalent: within "
         f"±{compare.margin * 100:g} %).{decides}"

@@ -18,17 +18,18 @@ from contend.findings import (
     cell_figures,
     compared_of,
     costs_of,
-    gate_of,
+    deciding_of,
     leading_level,
     study_of,
 )
 from contend.metrics import KEY_REQUESTS
+from contend.metrics.read import alone
 from contend.report.answer import answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.sections import sessions, shape, statements
+from contend.sections import sessions, setup, shape, statements
 from contend.sections.goal import SECTION as GOAL
 from contend.sections.model import (
     Chart,
@@ -98,7 +99,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
     naming = naming_in(study)
     layout = layout_of(study, naming)
-    analyses = compared_of(study)
+    deciding = deciding_of(study)
+    analyses = compared_of(study, deciding)
     first = analyses[0]
     compared = tuple(
         Compared(metric) if one is None else one.compared
@@ -144,11 +146,19 @@ def _report(folder: RunFolder, study: Study) -> Report:
         answer=part(
             "Answer",
             lambda: answer_of(
-                study, naming, analyses, costs, panels, cells, progress, _by_statement(study, made)
+                study,
+                naming,
+                analyses,
+                costs,
+                panels,
+                cells,
+                progress,
+                _by_statement(study, made),
+                _about_setup(made),
             ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
-        gate=gate_of_study(study, first, gate_of(study, first)),
+        gate=gate_of_study(study, deciding),
         picture=picture,
         wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         key="",
@@ -259,9 +269,14 @@ def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
     return figures if requests is None else replace(figures, expected={KEY_REQUESTS: requests})
 
 
+def _about_setup(made: Sequence[MadeSection]) -> list[ReportText]:
+    found = (one.found for one in made if one.section is setup.SECTION)
+    return [text for facts in found if facts is not None for text in setup.setup_sentences(facts)]
+
+
 def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
     """The certain changes of each statement with the same load on all levels; empty without it."""
-    if not statements.rate_text(study):
+    if not statements.rate_text(study) and not any(map(alone, study.measured)):
         return ()
     found = (one.found for one in made if one.section is statements.SECTION)
     return next((one.sentences for one in found if one is not None), ())
@@ -288,22 +303,23 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "repeats and over the cells of its place. Repeats are the independent unit, and n "
             "counts them.",
             f"Intervals with verdicts hold together: in {settings.confidence * 100:g} of 100 "
-            "experiments no claim of the whole report is false. The first metric always keeps "
-            "four fifths of that chance of error. Further metrics, costs, statements, the leading "
-            "cell, growth and causes share the rest, as fixed before the run. Within a metric the "
-            "chance is divided over levels, columns, rows, cells and pairs of levels "
-            "(2 : 1 : 1 : 1 : 1, as far as the table has them), and within each by the largest t. "
-            "A metric requested afterwards has intervals and no verdict.",
+            "experiments no claim of the whole report is false. The metric that decides, or those "
+            "of a gate together, always keep four fifths of that chance of error. Further metrics, "
+            "costs, statements, the leading cell, growth and causes share the rest, as fixed "
+            "before the run. Within a metric the chance is divided over levels, columns, rows, "
+            "cells and pairs of levels (2 : 1 : 1 : 1 : 1, as far as the table has them), and "
+            "within each by the largest t. A metric requested afterwards has intervals and no "
+            "verdict.",
             "A verdict depends only on its printed interval. Within "
             f"±{settings.margin * 100:g} % it is equivalent; otherwise, if it excludes no change, "
             "faster or slower (for a cost, higher or lower); otherwise inconclusive, which is an "
             "answer too.",
         ]
-    if settings.width is not None:
+    if settings.is_by_width:
         lines.append(
             "An experiment that stops once its intervals are narrow enough tends to stop when they "
             "are too narrow by chance. To keep their confidence, they are computed at "
-            f"{study.family('first').confidence * 100:g} % for the first metric."
+            f"{study.family('first').confidence * 100:g} % for the metrics that decide."
         )
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each by itself. "
@@ -325,7 +341,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             else []
         ),
         "CPU, context switches and bytes read are process counters over the measured window, "
-        "divided by the queries in it.",
+        "divided by the queries in it."
+        + "".join(f" Those of the server are not known: {why}." for why in _without_process(study)),
         client_text(study.measured),
     ]
     if experiment.published:
@@ -334,6 +351,11 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "without intervals: compare direction and shape, not numbers."
         )
     return tuple(lines)
+
+
+def _without_process(study: Study) -> list[str]:
+    servers = [record for run in study.measured if (record := run.probes.get("server"))]
+    return sorted({why for one in servers if (why := one.get("without_process"))})
 
 
 def _unit(study: Study, seed: str) -> str:

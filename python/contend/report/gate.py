@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from contend.errors import clean, one_line
-from contend.findings import Analysis, Gated, ReleaseGate, Study, slowdown_of
+from contend.findings import Analysis, Gated, ReleaseGate, Study, gate_of, slowdown_of
 from contend.report.basis import repeat_s
-from contend.report.model import GateRow, GateText
+from contend.report.model import OF_POLICY, OUTCOMES, GateRow, GateText
 from contend.sections.words import cell_phrase, gain_text, significant, size_text
 from contend.stats import units_to_reach
 from contend.units import format_duration
@@ -20,7 +20,6 @@ from contend.units import format_duration
 MARK = "<!-- contend gate: {} -->"
 """First line of a comment, by which the next one of the same gate finds it."""
 
-_OUTCOMES = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
 _NAMED = 3
 
 
@@ -33,33 +32,31 @@ def gate_text(gate: ReleaseGate, title: str, *, more: Sequence[str] = ()) -> Gat
     """
     rows = tuple(
         GateRow(
+            metric=one.metric,
+            limit=one.limit,
             place=cell_phrase(one.cell),
             outcome=one.outcome,
             change="" if one.finding is None else gain_text(one.finding.change),
             finding=one.finding,
-            says=_says(gate, one, needed),
+            says=_says(one, needed),
         )
         for one, needed in zip(gate.cells, more or [""] * len(gate.cells), strict=True)
     )
-    return GateText(
-        title=title,
-        metric=gate.metric,
-        limit=gate.limit,
-        outcome=gate.outcome,
-        line=f"gate {_OUTCOMES[gate.outcome]}: {_line(gate, rows)}",
-        rows=rows,
-    )
+    return GateText(title, gate.outcome, _details(gate, rows), rows)
 
 
-def gate_of_study(
-    study: Study, analysis: Analysis | None, gate: ReleaseGate | None
-) -> GateText | None:
-    """The gate of an experiment; None if there is none."""
+def gate_of_study(study: Study, deciding: Mapping[str, Analysis | None]) -> GateText | None:
+    """The gate of an experiment; None if there is none.
+
+    Args:
+        deciding: the changes by the metrics that decide, by their names.
+    """
+    gate = gate_of(study, deciding)
     if gate is None:
         return None
     more = [
-        _would_take(study, analysis, gate.limit, one)
-        if one.outcome == "uncertain" and analysis is not None
+        _would_take(study, analysis, one)
+        if (analysis := deciding[one.metric.name]) is not None and one.outcome == "uncertain"
         else ""
         for one in gate.cells
     ]
@@ -71,40 +68,50 @@ def percent_text(share: float) -> str:
     return f"{share * 100:.10g} %"
 
 
-def _says(gate: ReleaseGate, one: Gated, more: str) -> str:
-    limit, found = percent_text(gate.limit), one.slowdown
+def _says(one: Gated, more: str) -> str:
+    limit, found, metric = percent_text(one.limit), one.slowdown, one.metric
     if found is None or not math.isfinite(found.high):
         return f"not certain: {one.why or 'fewer than two repeats give no interval'}"
+    worse, better = metric.verdict(metric.worse), metric.verdict(metric.better)
     if one.outcome == "slower":
         assert one.finding is not None
-        return f"certainly slower, by {size_text(one.finding.change)}; the limit is {limit}"
+        return f"certainly {worse}, by {size_text(one.finding.change)}; the limit is {limit}"
     at_most = f"{significant(found.high * 100, 2)} %"
     if one.outcome == "passed":
-        most = "certainly faster" if found.high <= 0 else f"slower by {at_most} at most"
+        most = f"certainly {better}" if found.high <= 0 else f"{worse} by {at_most} at most"
         return f"{most}; the limit is {limit}"
     if one.why:
         return f"not certain: {one.why}"
-    certain = "certainly slower, but how much is not certain" if found.low > 0 else "not certain"
-    return f"{certain}: slower by up to {at_most}, and the limit is {limit}{more}"
+    certain = f"certainly {worse}, but how much is not certain" if found.low > 0 else "not certain"
+    return f"{certain}: {worse} by up to {at_most}, and the limit is {limit}{more}"
 
 
-def _line(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
+def _details(gate: ReleaseGate, rows: tuple[GateRow, ...]) -> str:
     """The cells that decide it, the worst first."""
     at = {id(one): row for one, row in zip(gate.cells, rows, strict=True)}
     deciding = [at[id(one)] for one in gate.deciding]
+    metrics = len(gate.limits)
     if not deciding:
         return "nothing was measured"
+
+    def said(row: GateRow) -> str:
+        by = f"{row.metric.title} at " if metrics > 1 else ""
+        return f"{by}{row.place}: {row.says}"
+
     if gate.outcome == "passed":
-        worst = f"{deciding[0].place}: {deciding[0].says}"
         if len(rows) == 1:
-            return worst
-        return f"all {len(rows)} cells; the worst case is at {worst}"
-    named = "; ".join(f"{row.place}: {row.says}" for row in deciding[:_NAMED])
+            return said(deciding[0])
+        if metrics > 1:
+            count = len(rows) // metrics
+            cells = f"{count} cell{'' if count == 1 else 's'}"
+            return f"{cells} by {metrics} metrics; the worst case is {said(deciding[0])}"
+        return f"all {len(rows)} cells; the worst case is at {said(deciding[0])}"
+    named = "; ".join(map(said, deciding[:_NAMED]))
     left = len(deciding) - _NAMED
     return f"{named}; and {left} more" if left > 0 else named
 
 
-def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> str:
+def _would_take(study: Study, analysis: Analysis, one: Gated) -> str:
     """The further time needed if the estimate stays: until the interval ends before the limit, or
     before no change."""
     found = one.slowdown
@@ -113,7 +120,8 @@ def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> s
     depth = one.finding.change.place.depth
     p_each = next(each.p_each for each in analysis.answer.depths if each.depth == depth)
     change = one.finding.change
-    distance = found.estimate if found.estimate >= limit else limit - max(found.estimate, 0.0)
+    estimate, limit = found.estimate, one.limit
+    distance = estimate if estimate >= limit else limit - max(estimate, 0.0)
     needed = units_to_reach(distance, change, p_each) if distance > 0 else None
     if needed is None or needed <= change.n:
         return ""
@@ -121,25 +129,29 @@ def _would_take(study: Study, analysis: Analysis, limit: float, one: Gated) -> s
     return f"; about {time} more would decide it, if the estimate stays"
 
 
-def junit_of(text: GateText, *, uncertain: str) -> str:
-    """JUnit XML: one test case per cell.
+_IN_JUNIT = {"4": "skipped", "pass": "passed", "fail": "failed"}
 
-    Args:
-        uncertain: the result for an inconclusive cell: skipped, failed or passed.
-    """
+
+def junit_of(text: GateText) -> str:
+    """JUnit XML: one test case per metric and cell; one that is not certain follows the policy."""
     suite = ET.Element("testsuite", name=text.title)
     counts = {"failures": 0, "skipped": 0}
     for row in text.rows:
-        case = ET.SubElement(suite, "testcase", classname=text.title, name=row.place)
-        detail = f"{text.metric.title}: {row.change} %" if row.change else text.metric.title
-        kind = {"passed": "passed", "slower": "failed"}.get(row.outcome, uncertain)
+        name = f"{row.metric.title}: {row.place}"
+        case = ET.SubElement(suite, "testcase", classname=text.title, name=name)
+        detail = f"{row.metric.title}: {row.change} %" if row.change else row.metric.title
+        by_policy = {"passed": "passed", "slower": "failed"}
+        kind = by_policy.get(row.outcome, _IN_JUNIT[text.policy])
+        lines = [detail, row.says]
         if kind == "failed":
             counts["failures"] += 1
             ET.SubElement(case, "failure", message=row.says, type=row.outcome).text = detail
         elif kind == "skipped":
             counts["skipped"] += 1
             ET.SubElement(case, "skipped", message=row.says)
-        ET.SubElement(case, "system-out").text = f"{detail}\n{row.says}"
+        if row.outcome == "uncertain" and text.policy in OF_POLICY:
+            lines.insert(0, OF_POLICY[text.policy])
+        ET.SubElement(case, "system-out").text = "\n".join(lines)
     numbers = {"tests": str(len(text.rows)), "errors": "0"}
     numbers |= {name: str(count) for name, count in counts.items()}
     suite.attrib.update(numbers)
@@ -151,11 +163,12 @@ def junit_of(text: GateText, *, uncertain: str) -> str:
 
 
 def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
-    """A comment: the gate's result, a table of its cells, and its basis."""
+    """A comment: the gate's result, a table of its metrics and cells, and its basis."""
     rows = [
-        ("cell", f"{text.metric.title}, change in %", "n", ""),
+        ("metric", "cell", "change in %", "n", ""),
         *(
             (
+                row.metric.title,
                 row.place,
                 row.change or "not measured",
                 "0" if row.finding is None else str(row.finding.change.n),
@@ -167,17 +180,24 @@ def markdown_of(text: GateText, notes: tuple[str, ...] = ()) -> str:
     table = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     lines = [
         MARK.format(one_line(text.title).replace("--", "- -")),
-        f"**contend, {_cell(text.title)}: gate {_OUTCOMES[text.outcome]}** "
-        f"(limit: {percent_text(text.limit)} slower)",
+        f"**contend, {_cell(text.title)}: {text.says}** ({_limits(text)})",
         "",
         table[0],
-        "|---|---|---|---|",
+        "|---|---|---|---|---|",
         *table[1:],
         "",
         "±: half of the interval. All intervals of the gate hold together and decide its outcome.",
         *(f"\n{_cell(note)}" for note in notes),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _limits(text: GateText) -> str:
+    limits = text.limits
+    if len(limits) == 1:
+        return f"limit: {percent_text(*limits.values())} slower"
+    listed = (f"{_cell(one.name)} {percent_text(limit)}" for one, limit in limits.items())
+    return f"limits: {', '.join(listed)}"
 
 
 def _cell(text: str) -> str:
@@ -188,13 +208,14 @@ def _cell(text: str) -> str:
 def gate_json(text: GateText) -> dict[str, object]:
     """Plain values; slowdowns are shares of the baseline's figure, null if not known."""
     return {
-        "limit": text.limit,
-        "outcome": _OUTCOMES[text.outcome],
+        "limits": {metric.name: limit for metric, limit in text.limits.items()},
+        "outcome": OUTCOMES[text.outcome],
         "line": text.line,
         "cells": [
             {
+                "metric": row.metric.name,
                 "place": row.place,
-                "outcome": _OUTCOMES[row.outcome],
+                "outcome": OUTCOMES[row.outcome],
                 "says": row.says,
                 "slowdown": None if row.finding is None else _slowdown_json(row),
             }

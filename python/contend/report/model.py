@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from contend.errors import ContendError
 from contend.findings import CellFigures, Compared, Finding, GateOutcome, ReportText
@@ -87,8 +87,11 @@ class HostNote:
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """One cell of a gate: its change (empty if it was not measured), and its result."""
+    """One cell of a gate by one metric: its change (empty if it was not measured), and its result.
+    `limit` is the slowdown that fails it, as a share."""
 
+    metric: Metric
+    limit: float
     place: str
     outcome: GateOutcome
     change: str
@@ -96,17 +99,41 @@ class GateRow:
     says: str
 
 
+OUTCOMES = {"passed": "passed", "slower": "slower", "uncertain": "not certain"}
+"""The outcomes of a gate, as printed."""
+
+OF_POLICY = {
+    "pass": "let pass by --if-not-certain pass",
+    "fail": "failed by --if-not-certain fail",
+}
+"""What the user made of a gate that is not certain."""
+
+
 @dataclass(frozen=True, slots=True)
 class GateText:
-    """The result of a gate for `title`: its `line` for a log, and one row per cell. `limit` is the
-    slowdown that fails it, as a share."""
+    """The result of a gate for `title`: its `line` for a log, and one row per metric and cell.
+    `policy` is the exit code that the user wants if it is not certain."""
 
     title: str
-    metric: Metric
-    limit: float
     outcome: GateOutcome
-    line: str
+    details: str
     rows: tuple[GateRow, ...]
+    policy: Literal["4", "pass", "fail"] = "4"
+
+    @property
+    def says(self) -> str:
+        """The outcome, and what the user made of one that is not certain."""
+        made = OF_POLICY.get(self.policy) if self.outcome == "uncertain" else None
+        return ", ".join(filter(None, (f"gate {OUTCOMES[self.outcome]}", made)))
+
+    @property
+    def line(self) -> str:
+        return f"{self.says}: {self.details}"
+
+    @property
+    def limits(self) -> dict[Metric, float]:
+        """By metric."""
+        return {row.metric: row.limit for row in self.rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,14 @@ from contend.experiment import Level, Roles
 from contend.findings import Claims, Compared, Constant, Finding, ReportText, claims_of
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.naming import USE, Naming, as_sentence, columns_text, place_of
-from contend.sections.words import amount_text, change_of, gain_text, subject_text, verdict_text
+from contend.sections.words import (
+    amount_text,
+    change_of,
+    change_text,
+    is_multiple,
+    subject_text,
+    verdict_text,
+)
 
 
 def claim_sentence(naming: Naming, compared: Compared, level: Level) -> ReportText:
@@ -56,6 +63,8 @@ def _first(naming: Naming, one: Finding, level: Level) -> ReportText:
         of, margin_text = change_of(metric), _margin(one)
         return ReportText("{} {} no difference to {} {}{}", subject, make, of, margin_text, than)
     than = "" if change else ReportText(" than {}", naming.baseline)
+    if is_multiple(one) and not change:
+        than = ReportText(" as {}", naming.baseline)
     if metric.noun:
         verb = metric.verb if plural else _singular(metric.verb)
         return ReportText("{} {} {}{}", subject, verb, amount_text(one), than)
@@ -94,7 +103,7 @@ def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> 
     subject, plural = _subject(naming, level)
     baseline = "" if naming.change(level) else ReportText(" compared with {}", naming.baseline)
     place = place_of(naming.roles, whole)
-    seen = ReportText("{} %{}{}", gain_text(whole.change), " " if place else "", place)
+    seen = ReportText("{}{}{}", change_text(whole.change), " " if place else "", place)
     verb = "change" if plural else "changes"
     compared = naming.roles.compared
     if whole.tone == "open":

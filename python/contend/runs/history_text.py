@@ -15,7 +15,13 @@ from contend.runs.changes import FAMILY, Break, ChangePoint
 from contend.runs.history import History
 from contend.runs.series import RUNS_A_SIDE, Series
 from contend.sections.provenance import naming_in
-from contend.sections.words import cell_phrase, estimate_text, gain_text, significant, size_text
+from contend.sections.words import (
+    cell_phrase,
+    change_text,
+    changed_text,
+    estimate_text,
+    significant,
+)
 from contend.stats import Estimate, estimate, finite
 
 FOUND_BY = "least squares"
@@ -86,9 +92,9 @@ def point_text(history: History, point: ChangePoint) -> str:
     one = history.series[point.series]
     assert point.finding is not None
     change = point.finding.change
-    size = f"{size_text(change)} {point.finding.word}"
+    size = str(changed_text(change, point.finding.word))
     if one.kind == "gain":
-        size = f"the ratio {size_text(change)} {change.verdict or ''}"
+        size = f"the ratio {changed_text(change, change.verdict or '')}"
     logs = [each.log for each in one.points]
     before, after = logs[point.first : point.at], logs[point.at : point.last]
     return (
@@ -104,8 +110,8 @@ def open_text(history: History, point: ChangePoint) -> str:
     before, after = point.runs_a_side
     if point.finding is None:
         return f"{head}: too few runs ({before} before, {after} after)"
-    gain = gain_text(point.finding.change)
-    return f"{head}: {gain} %, inconclusive (n = {before} and {after} runs)"
+    gain = change_text(point.finding.change)
+    return f"{head}: {gain}, inconclusive (n = {before} and {after} runs)"
 
 
 def head_text(history: History, one: Break) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError, WorkError
-from contend.experiment import CellKey, Level, cell_key, cells, same_level
+from contend.experiment import CellKey, Level, cell_key, cells, same_level, without_metric
 from contend.findings import (
     WAITS,
     Family,
@@ -35,7 +35,7 @@ from contend.findings import (
     study_of,
     waits_for_others,
 )
-from contend.metrics import Metric
+from contend.metrics import Metric, metric_of
 from contend.metrics.host import UNITS, Cost, cost_between, in_words, measured_beside
 from contend.runs.series import figures_of, folders_of
 from contend.store import RunFolder
@@ -44,6 +44,9 @@ Cell = Mapping[str, Level]
 
 Values = dict[CellKey, tuple[Cell, list[list[float]]]]
 """By cell: the cell, and logarithms, unit by unit, of each session."""
+
+Row = tuple[Finding | None, ...]
+"""The findings of a side, cell by cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,15 @@ class SidesCompared:
     by_gains: whether gains over the baseline are compared, and not the figures.
     cells: those that all sides have, in the order of the first.
     findings: by the name of a side, cell by cell; None where a side has fewer than two units.
+    gated: the same by each metric of a gate.
     left_out: data that could not be compared, as text.
     """
 
     metric: Metric
     by_gains: bool
     cells: tuple[Cell, ...]
-    findings: Mapping[str, tuple[Finding | None, ...]]
+    findings: Mapping[str, Row]
+    gated: Mapping[Metric, Mapping[str, Row]]
     left_out: tuple[str, ...]
 
 
@@ -115,20 +120,28 @@ def refuse_twice(named: Iterable[tuple[str, Study]]) -> None:
 
 
 def compare_sides(
-    sides: Sequence[RunSide], *, margin: float | None = None, confidence: float = 0.95
+    sides: Sequence[RunSide],
+    limits: Mapping[str, float] | None = None,
+    *,
+    confidence: float = 0.95,
 ) -> SidesCompared:
-    """The sides by the metric that decides in the first. All intervals hold together.
+    """The sides by the metric that decides in the first, and those of a gate. All intervals hold
+    together.
 
     Args:
-        margin: relative difference that does not matter; the narrowest of the runs if it is less.
+        limits: of a gate, by the names of its metrics.
 
     Raises:
-        RequestError: the sides have no cell in common.
+        RequestError: the sides have no cell in common, or a run has no such metric.
     """
     studies = [study for side in sides for study in side.studies]
-    own = min(study.experiment.compare.margin for study in studies)
-    margin = own if margin is None else min(margin, own)
+    margins = [study.experiment.compare.margin for study in studies]
+    margin = min((*margins, *(limits or {}).values()))
     metric = studies[0].metrics[0]
+    gate = [metric_of(name) for name in limits or ()]
+    for one, study in itertools.product(gate, studies):
+        if all(one.value(run) is None for run in study.measured):
+            raise without_metric(one.name, study.measured[0])
     by_gains = _share_a_baseline(studies)
     values = [_values_of(side, metric, by_gains=by_gains) for side in sides]
     common = set(values[0]).intersection(*values[1:])
@@ -138,18 +151,32 @@ def compare_sides(
             hint="Compare runs of one experiment: the same factors, with levels in common.",
         )
     shared = [(key, cell) for key, (cell, _) in values[0].items() if key in common]
-    how: Any = {"members": len(shared) * (len(sides) - 1), "margin": margin}
+    metrics = dict.fromkeys((metric, *gate))
+    how: Any = {"members": len(shared) * (len(sides) - 1) * len(metrics), "margin": margin}
     family = Family("runs", confidence, confidence, all(study.finished for study in studies))
-    findings: dict[str, tuple[Finding | None, ...]] = {}
-    for side, of_it in zip(sides[1:], values[1:], strict=True):
-        row: list[Finding | None] = []
-        for key, cell in shared:
-            one = _units(side, of_it[key][1], metric, cell, by_gains=by_gains)
-            other = _units(sides[0], values[0][key][1], metric, cell, by_gains=by_gains)
-            enough = min(len(one.logs), len(other.logs)) > 1
-            found = run_over_run(metric, cell, one, other, family, **how) if enough else None
-            row.append(found and found.hold(_why_held(metric, cell, studies)))
-        findings[side.name] = tuple(row)
+
+    def over_first(metric: Metric, values: Sequence[Values]) -> Mapping[str, Row]:
+        findings: dict[str, Row] = {}
+        for side, of_it in zip(sides[1:], values[1:], strict=True):
+            row: list[Finding | None] = []
+            for key, cell in shared:
+                one = _units(side, of_it.get(key), metric, cell, by_gains=by_gains)
+                other = _units(sides[0], values[0].get(key), metric, cell, by_gains=by_gains)
+                enough = min(len(one.logs), len(other.logs)) > 1
+                found = run_over_run(metric, cell, one, other, family, **how) if enough else None
+                row.append(found and found.hold(_why_held(metric, cell, studies)))
+            findings[side.name] = tuple(row)
+        return findings
+
+    found = {
+        one: over_first(
+            one,
+            values
+            if one == metric
+            else [_values_of(side, one, by_gains=by_gains) for side in sides],
+        )
+        for one in metrics
+    }
     names = list(dict.fromkeys(study.experiment.name for study in studies))
     listed = f"Only the common cells of these experiments are compared: {', '.join(names)}"
     left_out = [listed] if len(names) > 1 else []
@@ -159,7 +186,8 @@ def compare_sides(
         if len(one) > len(common)
     ]
     places = tuple(cell for _, cell in shared)
-    return SidesCompared(metric, by_gains, places, findings, tuple(left_out))
+    gated = {one: found[one] for one in gate}
+    return SidesCompared(metric, by_gains, places, found[metric], gated, tuple(left_out))
 
 
 def _why_held(metric: Metric, cell: Cell, studies: Sequence[Study]) -> str:
@@ -207,9 +235,17 @@ def _figures(study: Study, metric: Metric) -> Iterator[tuple[Cell, list[float]]]
 
 
 def _units(
-    side: RunSide, sessions: list[list[float]], metric: Metric, cell: Cell, *, by_gains: bool
+    side: RunSide,
+    measured: tuple[Cell, list[list[float]]] | None,
+    metric: Metric,
+    cell: Cell,
+    *,
+    by_gains: bool,
 ) -> Side:
-    """Sessions if there are several, else the repeats of the one."""
+    """Sessions if there are several, else the repeats of the one; none if it was not measured."""
+    if measured is None:
+        return Side(side.name, [])
+    sessions = measured[1]
     if len(sessions) > 1:
         return Side(side.name, [statistics.fmean(one) for one in sessions], of_sessions=True)
     study = side.studies[0]

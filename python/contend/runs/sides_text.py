@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.findings import REMEDY, Finding, gate_over, smallest_slowdown
+from contend.errors import RequestError
+from contend.experiment.gate import limits_of, rate_of
+from contend.experiment.settings.values import Refused
+from contend.findings import REMEDY, Finding, Gated, ReleaseGate, Study, smallest_slowdown
 from contend.report.gate import gate_text, percent_text
 from contend.report.model import GateText
 from contend.runs.page import filled
@@ -70,15 +73,15 @@ def report_of_sides(
     sides: Sequence[RunSide],
     published: Sequence[PublishedSide] = (),
     *,
-    limit: float | None = None,
+    limits: Mapping[str, float] | None = None,
 ) -> SidesReport:
     """Sides over the first of them, which may be compared with published figures alone.
 
     Args:
-        limit: the slowdown that fails the gate, as a share; None if there is no gate.
+        limits: the slowdowns that fail the gate, as `GateKind` reads them; None without a gate.
 
     Raises:
-        RequestError: they have no cell in common.
+        RequestError: they have no cell in common, or the gate has a metric that no run has.
     """
     study = sides[0].studies[0]
     title = study.experiment.question or study.experiment.name
@@ -87,10 +90,12 @@ def report_of_sides(
     first, theirs = sides[0].name, tuple(published)
     if len(sides) == 1:
         return SidesReport(title, first, "published figures", NO_VERDICT, units, published=theirs)
-    found = compare_sides(sides, margin=limit)
+    if limits is not None:
+        limits = _by_name(limits, study)
+    found = compare_sides(sides, limits)
     quantity = f"gain over {study.roles.baseline}" if found.by_gains else "figures"
     tables = tuple(_table(side, sides[0], found) for side in sides[1:])
-    gate, detectable = (None, "") if limit is None else _gate(sides, found, limit)
+    gate, detectable = (None, "") if limits is None else _gate(sides, found, limits)
     return SidesReport(
         title=title,
         first=first,
@@ -172,17 +177,34 @@ def _caveat(tables: Sequence[SideTable], *, by_gains: bool) -> str:
     )
 
 
-def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple[GateText, str]:
-    """The gate of all sides over the first, and the smallest slowdown that it finds."""
+def _by_name(limits: Mapping[str, float], study: Study) -> dict[str, float]:
+    """The limits by the names of metrics, in a run of this experiment."""
+    experiment = study.experiment
+    levels = next((one.levels for one in experiment.factors if one.path == "workload.kind"), ())
+    kinds = {str(experiment.base["workload"]["kind"]), *map(str, levels)}
+    try:
+        return limits_of(limits, study.metrics[0].name, rate_of(kinds))
+    except Refused as refused:
+        raise RequestError(f"--fail-if-slower {refused.reason}", hint=refused.hint) from None
+
+
+def _gate(
+    sides: Sequence[RunSide], found: SidesCompared, limits: Mapping[str, float]
+) -> tuple[GateText, str]:
+    """The gate of all sides over the first, and the smallest slowdown that it finds: of several
+    metrics, that of the one that is the least precise for its limit."""
     cells = [
-        (cell, name, one, "a side has fewer than two units" if one is None else _against(one))
-        for name, findings in found.findings.items()
+        Gated(metric, limits[metric.name], cell, name, one, _against(one))
+        for metric, by_side in found.gated.items()
+        for name, findings in by_side.items()
         for cell, one in zip(found.cells, findings, strict=True)
     ]
-    text = gate_text(
-        gate_over(found.metric, limit, cells), " and ".join(side.name for side in sides)
-    )
-    sizes = [smallest_slowdown(one, limit) for _, _, one, _ in cells if one and not one.without]
+    text = gate_text(ReleaseGate(tuple(cells)), " and ".join(side.name for side in sides))
+    sizes = [
+        (smallest_slowdown(one.finding, one.limit), one.limit, one.metric)
+        for one in cells
+        if one.finding and not one.finding.without
+    ]
     n = min(len(side.studies) for side in sides)
     sessions = f"{n} session{'' if n == 1 else 's'} per side"
     if len(sizes) < len(cells):
@@ -190,14 +212,18 @@ def _gate(sides: Sequence[RunSide], found: SidesCompared, limit: float) -> tuple
             f"With {sessions} nothing is certain, because the spread of sessions is unknown. "
             "Measure two or more per side, with the run folders of each side in one folder."
         )
+    size, limit, metric = max(sizes, key=lambda one: one[0] / one[1])
+    of = f" of {metric.name}" if len(limits) > 1 else ""
     return text, (
-        f"With {sessions}, the gate detects a slowdown of {significant(max(sizes) * 100, 2)} % in "
+        f"With {sessions}, the gate detects a slowdown{of} of {significant(size * 100, 2)} % in "
         f"four of five cases; the limit is {percent_text(limit)}."
     )
 
 
-def _against(one: Finding) -> str:
+def _against(one: Finding | None) -> str:
     """The reason against passing."""
+    if one is None:
+        return "a side has fewer than two units"
     return f"{one.held}; {REMEDY}" if one.held else one.without
 
 

@@ -9,7 +9,7 @@ from contend.findings import Constant, Finding, ReportText, Study, cpu_count, su
 from contend.metrics import EVENTS, SECONDS, THROUGHPUT
 from contend.sections.model import Inputs, Panel, Section, Shown
 from contend.sections.naming import Naming
-from contend.sections.words import cell_phrase, estimate_text, gain_text, repeats_text, share_text
+from contend.sections.words import cell_phrase, change_text, estimate_text, repeats_text, share_text
 from contend.stats import Estimate
 from contend.units import fact
 
@@ -57,11 +57,11 @@ def bounds_of(
     before, after = found
     noun = "change" if best.metric.less_is_better else "gain"
     many = len(comparisons) > 1
-    template = "{} is most certain at {} ({} %)" if many else "{} at {} is {} %"
+    template = "{} is most certain at {} ({})" if many else "{} at {} is {}"
     where = ReportText(
         "The {}. There, server and client together used {} of this machine's {} CPUs (n = {}); at "
         "the baseline ({}), {}.",
-        ReportText(template, noun, cell_phrase(best.cell), gain_text(best.change)),
+        ReportText(template, noun, cell_phrase(best.cell), change_text(best.change)),
         estimate_text(after),
         Constant(cpus),
         repeats_text(after.n),

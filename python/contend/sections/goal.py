@@ -22,6 +22,7 @@ from contend.sections.words import (
     ratio_of_rates_text,
 )
 from contend.stats import RateRun, finite
+from contend.units import format_duration
 
 SIMILAR = 0.06
 """Rates whose logarithms differ by less are one point of a line."""
@@ -188,7 +189,8 @@ def _show(read: GoalRead, _inputs: Inputs) -> Shown:
 
 def _table(read: GoalRead) -> TextTable:
     unit = read.found.unit
-    rows = []
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]] = []
     for block in read.found.blocks:
         for one in block:
             rates = [run.rate for run in one.runs]
@@ -204,6 +206,10 @@ def _table(read: GoalRead) -> TextTable:
                 )
             )
     columns = ("", f"{unit}/s", "times", "n", "rates tried", "runs")
+    if read.found.goal.over_idle is not None:
+        limits = [format_duration(one.limit / 1e6) for one in read.found.levels]
+        rows = [(*row, limit) for row, limit in zip(rows, limits, strict=True)]
+        columns = (*columns, "limit of its p95")
     return TextTable(f"Rate that holds {read.found.goal.text}", columns, tuple(rows))
 
 
@@ -266,10 +272,13 @@ def _charts(read: GoalRead) -> tuple[Chart, ...]:
         dash["scale"] = {"domain": order, "range": [[1, 0], [5, 3]][: len(order)]}
         dash["legend"] = {"symbolType": "stroke"}
         layers: list[Spec] = [
-            {
-                "mark": {"type": "rule", "strokeDash": [6, 4]},
-                "encoding": {"y": {"datum": read.found.goal.limit / scale, "type": "quantitative"}},
-            },
+            *(
+                {
+                    "mark": {"type": "rule", "strokeDash": [6, 4]},
+                    "encoding": {"y": {"datum": limit / scale, "type": "quantitative"}},
+                }
+                for limit in dict.fromkeys(one.limit for one in block)
+            ),
             {
                 "transform": [{"filter": "datum.n > 0"}],
                 "mark": {"type": "line", "strokeWidth": 2},
@@ -287,7 +296,7 @@ def _charts(read: GoalRead) -> tuple[Chart, ...]:
                 kind="The goal over the rate",
                 label=label,
                 caption=f"Points are single runs, lines the means of those at "
-                f"similar rates; the dashed line is the goal, "
+                f"similar rates; a dashed line is the goal, "
                 f"{read.found.goal.text}. Rates at which the queue grew are left out.",
                 alt=f"{title}. The rates that hold the goal are in the table.",
                 spec=frame(title, values, layers),
@@ -345,7 +354,8 @@ def _json(read: GoalRead, _inputs: Inputs) -> dict[str, Any]:
     return {
         "goal": goal.text,
         "metric": goal.metric,
-        "limit": goal.limit,
+        "limit": goal.limit or None,
+        "over_idle": goal.over_idle,
         "lowest": goal.lowest,
         "highest": goal.highest,
         "unit": f"{read.found.unit}/s",
@@ -358,6 +368,7 @@ def _level_json(one: GoalLevel) -> dict[str, Any]:
     return {
         "cell": dict(one.cell),
         "level": one.level,
+        "limit": one.limit,
         "result": answer.kind,
         "is_certain": answer.is_certain,
         "rate": figure_json(answer.rate),

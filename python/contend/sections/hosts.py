@@ -56,12 +56,12 @@ def _read(inputs: Inputs) -> Shown | None:
 
 def _lead(study: Study, runs: Sequence[RunRecord]) -> list[str]:
     counts = sorted({len(_hosts(run)) for run in runs})
-    hosts = " or ".join(map(str, counts))
+    hosts = f"{' or '.join(map(str, counts))} host{'' if counts == [1] else 's'}"
     of = "each run" if len(runs) == len(study.measured) else f"{len(runs)} of the runs"
     there = [host for run in runs for host in _hosts(run) if not _is_lost(host)]
     busiest = max(there, key=_thread_share)
     return [
-        f"{hosts} hosts shared the load of {of}.",
+        f"{hosts} shared the load of {of}.",
         f"The busiest thread was busy {_thread_share(busiest):.0%} of the time, on host "
         f"{busiest['name']}. Above {THREAD_SHARE_MAX:.0%} a host is at its limit: "
         f"{_limited(runs)}.",

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
 from contend.experiment import Level
+from contend.experiment.settings.own_statements import own_statements
 from contend.findings import Constant, ReportText
 from contend.findings.plans import PLANS, PlanStep, StatementPlan, changed, plans_in
 from contend.lab.looks import BlockToLookAt, LookAtCause
 from contend.sections.looks import LooksFound, context_of, failed_sentences, head_of, looked
 from contend.sections.model import Inputs, Section, Shown, TextTable
+from contend.sections.setup import varying_steps
 from contend.sections.words import cell_phrase
 from contend.store import LookRecord
 
@@ -36,7 +38,8 @@ KEPT = 12
 
 
 def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
-    """Find the statements of one round of slices in the process lists, and explain them.
+    """Explain the statements of the load: the user's own with example values; those of other
+    workloads as one round of slices shows them in the process lists.
 
     Raises:
         WorkError: a server has no plans, one server has several levels in turn, or no statement
@@ -44,12 +47,35 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
         LoadFailed: contend-load gave no result.
     """
     from contend.servers.kinds import KINDS
-    from contend.servers.plans import StatementWatch
 
     if any(KINDS[ready.observed.kind].computes_rows for ready in block.readies):
         raise WorkError("this server has no query plans")
     if not block.has_own_servers:
         raise WorkError("one server runs all levels in turn, so their plans cannot be told apart")
+    statements = _own(block.arms) or _seen(block)
+    return block.records([_explain(ready, statements) for ready in block.readies])
+
+
+_Statement = tuple[str, str, str]
+"""Shape, statement, and its name if it is the user's own."""
+
+
+def _own(arms: Sequence[ArmSpec]) -> list[_Statement]:
+    """The user's own statements at all levels; empty for other workloads."""
+    from contend.servers.plans import can_be_explained, shape_of
+
+    own = {
+        (one.name, shape_of(one.text)): one.text
+        for arm in arms
+        for one in own_statements(arm.cell["workload"])
+        if can_be_explained(one.text)
+    }
+    return [(shape, statement, name) for (name, shape), statement in own.items()]
+
+
+def _seen(block: BlockToLookAt) -> list[_Statement]:
+    from contend.servers.plans import StatementWatch
+
     watches = [
         StatementWatch(ready.observed.connection, str(ready.address.database))
         for ready in block.readies
@@ -66,8 +92,8 @@ def look_at_plans(block: BlockToLookAt) -> list[LookRecord]:
         block.drive(block.cut(1, SLICE_S, 0.02), on_event, arms)
     statements = _most_seen(watches)
     if not statements:
-        raise WorkError("no SELECT, UPDATE or DELETE was seen in the process list")
-    return block.records([_explain(ready, statements) for ready in block.readies])
+        raise WorkError("no statement with a plan was seen in the process list")
+    return statements
 
 
 def _as_texts(arm: ArmSpec) -> ArmSpec:
@@ -76,33 +102,34 @@ def _as_texts(arm: ArmSpec) -> ArmSpec:
     return replace(arm, cell=arm.cell.having(load__protocol="text")) if is_prepared else arm
 
 
-def _most_seen(watches: Sequence[StatementWatch]) -> list[tuple[str, str]]:
+def _most_seen(watches: Sequence[StatementWatch]) -> list[_Statement]:
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
     for watch in watches:
         for shape, statement, count in watch.seen():
             counts[shape] += count
             first.setdefault(shape, statement)
-    return [(shape, first[shape]) for shape, _ in counts.most_common(KEPT)]
+    return [(shape, first[shape], "") for shape, _ in counts.most_common(KEPT)]
 
 
-def _explain(ready: Ready, seen: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _explain(ready: Ready, statements: Sequence[_Statement]) -> dict[str, Any]:
     from contend.servers.plans import explained, indexes, use_database
 
     connection, database = ready.observed.connection, str(ready.address.database)
     use_database(connection, database)
-    statements = []
-    for shape, statement in seen:
+    plans = []
+    for shape, statement, name in statements:
         found = explained(connection, statement)
-        statements.append(
+        plans.append(
             {
+                **({"name": name} if name else {}),
                 "shape": shape,
                 "statement": statement,
                 "tables": list(found.tables),
                 "why_not": found.why_not,
             }
         )
-    return {"statements": statements, "indexes": indexes(connection, database)}
+    return {"statements": plans, "indexes": indexes(connection, database)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +159,10 @@ _SHAPE_MAX = 160
 def _show(found: LooksFound[PlansOfCell], inputs: Inputs) -> Shown:
     lead = (*((_lead(found.cells),) if found.groups else ()), *failed_sentences(found.failed))
     tables = (table for group in found.groups for table in _tables(group, inputs.compared_path))
-    return Shown(_TITLE, " ".join(lead), tuple(tables), is_short=True)
+    # The answer itself has the plans that a step of setup changes.
+    return Shown(
+        _TITLE, " ".join(lead), tuple(tables), is_short=not varying_steps(inputs.study.experiment)
+    )
 
 
 def _lead(cells: Sequence[PlansOfCell]) -> str:

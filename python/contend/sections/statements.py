@@ -39,7 +39,8 @@ from contend.sections.model import (
 )
 from contend.sections.naming import Naming
 from contend.sections.panels import change_table, figure_table, metric_tables
-from contend.sections.words import DEPTHS, change_json, mean_json, significant, size_text
+from contend.sections.statement_costs import HALF, QUARTER
+from contend.sections.words import DEPTHS, change_json, mean_json, plain_rate, size_text
 from contend.stats import Estimate, finite
 
 FIGURES = (
@@ -109,15 +110,19 @@ def statements_of(inputs: Inputs) -> Statements | None:
     means = [_metric(name, first) for name in names]
     kinds = [metric_of(f"event.{name}.response_us_mean") for name in _kinds_at_rate(study)]
     family = study.family("statements" if study.roles.baseline is not None else "first")
-    # Half of the family's error is for the answers at a rate, whose noise is far larger: with it in
+    # Answers at a rate have a share of their own, because their noise is far larger: with them in
     # one table, no statement by itself would be certain.
-    parts = (2 * len(means)) if kinds else 1
+    shares = HALF if kinds or by_itself else 1
     found_alone = (
-        [one for mean in means for one in analyses_of(study, [mean], family.part(parts))]
+        [
+            one
+            for mean in means
+            for one in analyses_of(study, [mean], family.part(HALF * len(means)))
+        ]
         if by_itself
-        else analyses_of(study, means, family.part(2 if kinds else 1))
+        else analyses_of(study, means, family.part(shares))
     )
-    found_at_rate = analyses_of(study, kinds, family.part(2))
+    found_at_rate = analyses_of(study, kinds, family.part(QUARTER if by_itself else HALF))
     every = [*found_alone, *found_at_rate]
     analyses = dict(zip(names, found_alone, strict=True))
     answers = dict(zip(_kinds_at_rate(study), found_at_rate, strict=True))
@@ -242,9 +247,7 @@ def rate_text(study: Study) -> str:
     if not found:
         return ""
     low, high = min(one["rate"] for one in found), max(one["rate"] for one in found)
-    rates = (
-        significant(low, 3) if low == high else f"{significant(low, 3)} to {significant(high, 3)}"
-    )
+    rates = f"{plain_rate(low)}" if low == high else f"{plain_rate(low)} to {plain_rate(high)}"
     shares = {f"{one['share'] * 100:.3g}" for one in found}
     share = f", {' or '.join(sorted(shares))} % of what the slower level holds"
     return f"At {rates} events per second on every level{share}"
@@ -305,7 +308,7 @@ def _verdicts_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
         if whole.held:
             by_tone["held"].append(name)
         elif whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
-            size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
+            size = "" if whole.tone == "equivalent" else f" by {size_text(whole.change)}"
             by_tone[whole.tone].append(f"{name}{size}")
         else:
             by_tone["crosses" if _crosses(compared, level) else "uncertain"].append(name)

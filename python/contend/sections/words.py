@@ -18,7 +18,8 @@ from contend.findings import Compared, Constant, Finding, ReportText
 from contend.metrics import THROUGHPUT, Metric
 from contend.sections.model import Layout
 from contend.stats import Change, Estimate, finite
-from contend.units import format_duration
+from contend.stats.estimate import reciprocal
+from contend.units import format_duration, format_size
 
 _COUNTED = {
     "load.connections": ("connection", "connections"),
@@ -117,17 +118,63 @@ def verdict_text(metric: Metric, verdict: str) -> ReportText:
 
 
 def amount_text(one: Finding, *, with_noun: bool = True) -> ReportText:
-    """`34 % (±12) more new orders a minute`, `13 % (±1) slower`."""
+    """`34 % (±12) more new orders a minute`, `13 % (±1) slower`; of a large change `161 times (±43)
+    as many new orders a minute`, `slower by a factor of 12 (±1)`."""
     metric, verdict = one.metric, one.change.verdict
     assert verdict is not None
-    amount = metric.amount(verdict) if metric.noun else metric.changed(verdict)
-    if not with_noun:
-        amount = amount.removesuffix(f" {metric.noun}")
-    return ReportText.written(f"{size_text(one.change)} {amount}")
+    if not metric.noun:
+        return changed_text(one.change, metric.changed(verdict))
+    amount = metric.amount(verdict)
+    if is_multiple(one):
+        times, _, error = factor_text(one.change).partition(" ")
+        amount = f"{'as many' if metric.counted else 'as much'} {metric.noun}"
+        text = f"{times} times{error and ' '}{error} {amount}"
+    else:
+        text = changed_text(one.change, amount)
+    return ReportText.written(text if with_noun else text.replace(f" {metric.noun}", "", 1))
+
+
+def is_multiple(one: Finding) -> bool:
+    """Whether `amount_text` has the form `as many as`."""
+    return bool(one.metric.noun) and is_large(one.change) and one.change.ratio > 1
+
+
+def changed_text(change: Change, word: str) -> ReportText:
+    """`13 % (±1) slower`, `slower by a factor of 12 (±1)`."""
+    size = size_text(change)
+    return ReportText.written(f"{word} by {size}" if is_large(change) else f"{size} {word}")
 
 
 def duration_text(seconds: float) -> ReportText:
     return ReportText.written(format_duration(seconds))
+
+
+def long_text(seconds: Estimate) -> ReportText:
+    """A measured duration: `1.31 s (±0.21)`; `53 ms (2 times)` if its interval says nothing."""
+    scale, unit = (1000, "ms") if seconds.mean < 1 else (1, "s")
+    mean, low, high = (scale * each for each in (seconds.mean, seconds.low, seconds.high))
+    if not 0 < (high - low) / 2 <= mean:
+        times = "once" if seconds.n == 1 else f"{seconds.n} times"
+        return ReportText.written(f"{significant(mean, 2)} {unit} ({times})")
+    value, error = estimate_text(replace(seconds, mean=mean, low=low, high=high)).split(" ", 1)
+    return ReportText.written(f"{value} {unit} ({error})")
+
+
+def size_change_text(named: ReportText, before: int, after: int) -> ReportText:
+    """What a change of bytes does to a thing: `adds 4 MiB to orders (+67 %)`."""
+    if not before or not after:
+        verb = "makes" if after else "removes"
+        return ReportText.written(f"{verb} {named} of {format_size(after or before)}")
+    if before == after:
+        return ReportText.written(f"leaves {named} at {format_size(after)}")
+    verb, to = ("adds", "to") if after > before else ("takes", "from")
+    size, change = format_size(abs(after - before)), (after / before - 1) * 100
+    return ReportText.written(f"{verb} {size} {to} {named} ({change:+.0f} %)")
+
+
+def verbatim_text(text: str) -> ReportText:
+    """Names of things on a server, and what it says of them."""
+    return ReportText.written(text)
 
 
 def message_text(error: ContendError) -> ReportText:
@@ -200,8 +247,45 @@ def gain_text(change: Change) -> ReportText:
     return ReportText.written(f"{_signed(gain, places)} {error}")
 
 
+TIMES_FROM = 10
+"""From this factor on, or down to its reciprocal, sentences have a change as a factor: percents say
+little of more than ten times as much, or less than a tenth."""
+
+
+def is_large(change: Change) -> bool:
+    return change.ratio >= TIMES_FROM or 0 < change.ratio <= 1 / TIMES_FROM
+
+
+def factor_text(change: Change) -> ReportText:
+    """The factor between both sides, 1 or more, with its interval: `161 (±43)`, `161 (90 to
+    280)`."""
+    ends = (change.ratio, change.low, change.high)
+    if change.ratio < 1:
+        ends = (reciprocal(change.ratio), reciprocal(change.high), reciprocal(change.low))
+    mean, low, high = ends
+    if not high <= mean * SAYS_NOTHING:
+        return plain_rate(mean)
+    if high > mean * _MUCH_WIDER:
+        text = f"{plain_rate(mean)} ({plain_rate(low)} to {plain_rate(high)})"
+        return ReportText.written(text)
+    return rate_text(Estimate(mean, low, high, change.n, 0.0))
+
+
+def change_text(change: Change) -> ReportText:
+    """A change in a sentence that says no direction: `+82 ±6 %`, `a factor of 161 (±43)`, `a factor
+    of 1/161`."""
+    if not is_large(change):
+        return ReportText.written(f"{gain_text(change)} %")
+    return ReportText.written(
+        f"a factor of {'' if change.ratio > 1 else '1/'}{factor_text(change)}"
+    )
+
+
 def size_text(change: Change) -> ReportText:
-    """The size of a change without its direction, for a sentence: `82 % (±6)`."""
+    """The size of a change without its direction, for a sentence: `82 % (±6)`, `a factor of 161
+    (±43)`."""
+    if is_large(change):
+        return ReportText("a factor of {}", factor_text(change))
     places, error = _rounded(change)
     if error is None:
         bounds = sorted(map(abs, _bounds(change)))
@@ -347,6 +431,7 @@ def _ms_text(one: Estimate) -> str:
 
 CHANGE_FORMATS: dict[str, Callable[[Change], str]] = {
     "gain": gain_text,
+    "change": change_text,
     "size": size_text,
     "times": times_text,
 }

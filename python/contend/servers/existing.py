@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from pymysql.connections import Connection
 
 from contend.errors import one_line
+from contend.host.counters import process_age_s
+from contend.host.tree import is_whole
 from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, fetch, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
@@ -32,6 +36,14 @@ class Identity:
     kind: str
     version: str
     comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The number of a server's process on this host; None with the reason if it is not known."""
+
+    pid: int | None
+    why_not: str = ""
 
 
 class ExistingServer:
@@ -101,8 +113,38 @@ class ExistingServer:
             self.dsn.socket is not None or host.startswith("127.") or host in ("localhost", "::1")
         )
 
-    def pid(self) -> int | None:
-        return None if self.dsn.socket is None else socket_peer(self.dsn.socket)
+    def process(self) -> Process:
+        """Its process, by its socket or its file with the number. A socket may also lead to a
+        tunnel or to the server of a different container, which began at a different time."""
+        if not self.is_here():
+            return Process(None, f"it runs on a different host, {self.dsn.host}")
+        with self.connect() as connection:
+            query = "SELECT @@hostname, @@datadir, @@socket, @@pid_file"
+            (found,) = fetch(connection, query)
+            status = fetch(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+        hostname, folder, socket, file = (str(one or "") for one in found)
+        if hostname != gethostname():
+            return Process(None, f"it runs on a different host or in a container, {hostname}")
+        own = self.dsn.socket or Path(folder, socket)
+        pid = socket_peer(own) or _number_in(Path(folder, file))
+        age_s = None if pid is None else process_age_s(pid)
+        if age_s is None:
+            return Process(None, f"neither {own} nor {Path(folder, file)} leads to its process")
+        if any(abs(age_s - float(uptime)) > _STARTS_WITHIN_S for _, uptime in status):
+            return Process(None, f"{own} leads to process {pid}, which began at a different time")
+        return Process(pid)
+
+
+_STARTS_WITHIN_S = 10.0
+"""Seconds from the beginning of a process until its server counts its own time."""
+
+
+def _number_in(file: Path) -> int | None:
+    try:
+        text = file.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return int(text) if is_whole(text) else None
 
 
 def identify(version: str, comment: str) -> Identity:

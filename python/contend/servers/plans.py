@@ -23,7 +23,7 @@ _ASKED = (
     "SELECT INFO FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') "
     "AND DB = %s AND ID <> CONNECTION_ID() AND INFO IS NOT NULL"
 )
-_EXPLAINED = re.compile(r"\s*(SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
+_EXPLAINED = re.compile(r"\s*(SELECT|UPDATE|DELETE|INSERT|REPLACE|WITH)\b", re.IGNORECASE)
 _LITERAL = re.compile(
     r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|\b0x[0-9a-f]+\b"
     r"|\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b",
@@ -36,6 +36,10 @@ def shape_of(statement: str) -> str:
     """A statement without its varying parts: numbers, texts, lengths of lists."""
     plain = " ".join(_LITERAL.sub("?", statement).split())
     return _LIST.sub("(?, ...)", plain)
+
+
+def can_be_explained(statement: str) -> bool:
+    return bool(_EXPLAINED.match(statement)) and len(statement.encode()) <= STATEMENT_MAX
 
 
 class StatementWatch:
@@ -73,7 +77,7 @@ class StatementWatch:
 
     def see(self, statements: Any) -> None:
         for text in statements:
-            if _EXPLAINED.match(text) and len(text.encode()) <= STATEMENT_MAX:
+            if can_be_explained(text):
                 shape = shape_of(text)
                 self._first.setdefault(shape, text)
                 self._counts[shape] += 1

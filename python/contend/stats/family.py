@@ -38,7 +38,8 @@ class ContrastFamily:
     """`m` contrasts, each with the parts of its simultaneous interval: the estimate, plus and minus
     `critical` times `se`. NaN, and 0 for `df`, if there are too few units. (m each)
 
-    p_each: two-sided chance of error of each. lent_df: see `Moderated`. of_cells: cells of each
+    p_each: two-sided chance of error of each. lent_df: see `Moderated`, of the first table that
+    lends. of_cells: cells of each
     contrast's place, measured or not. (m)
     """
 
@@ -56,6 +57,7 @@ def family_of(
     units: Units, places: Sequence[Place], weights: np.ndarray, alpha: float
 ) -> ContrastFamily:
     """Intervals of contrasts that hold simultaneously: any of them errs with chance `alpha`.
+    Variances are drawn towards each other within each table.
 
     Args:
         places: the place of each contrast. (m)
@@ -71,12 +73,20 @@ def family_of(
     if len(known):
         correlation = errors.correlation[np.ix_(known, known)]
         scale = errors.scale[known]
-        moderated = moderate(
-            errors.variance[known] / scale, errors.df[known], correlation, errors.parts[known]
-        )
-        p_each, lent_df = chance_each(correlation, alpha), moderated.lent_df
-        se[known] = np.sqrt(moderated.variance * scale)
-        df[known] = [_rounded_down(one) for one in moderated.df]
+        p_each = chance_each(correlation, alpha)
+        tables = units.tables[levels[known]]
+        for table in np.unique(tables):
+            at = np.flatnonzero(tables == table)
+            own = known[at]
+            moderated = moderate(
+                errors.variance[own] / scale[at],
+                errors.df[own],
+                correlation[np.ix_(at, at)],
+                errors.parts[own],
+            )
+            lent_df = lent_df or moderated.lent_df
+            se[own] = np.sqrt(moderated.variance * scale[at])
+            df[own] = [_rounded_down(one) for one in moderated.df]
         critical[known] = [t_quantile(one, 1 - p_each / 2) for one in df[known]]
     of_cells = np.sum(weights > 0, axis=1)
     return ContrastFamily(places, errors, se, df, critical, of_cells, p_each, lent_df)

@@ -7,9 +7,10 @@ mean in a short run too, however much the events of a queue have in common.
 The first repeat finds the place: the rate rises fourfold until it does not hold, then each step
 halves the bracket. Every further repeat has freshly started servers, and measures a rate a little
 below the estimate and a rate a little above it. Near the crossing the logarithm of the use is
-nearly a straight line of the logarithm of the rate. Its slope, from all runs there, turns the runs
-of a repeat into the crossing of that repeat. The answer is their mean, with Student's t interval
-over the repeats: the unit is the server process, as in every comparison.
+nearly a straight line of the logarithm of the rate, after the use at low rates is subtracted: the
+service of some events alone takes longer than the limit. The slope of the line, from all runs
+there, turns the runs of a repeat into the crossing of that repeat. The answer is their mean, with
+Student's t interval over the repeats: the unit is the server process, as in every comparison.
 """
 
 from __future__ import annotations
@@ -53,15 +54,19 @@ NEAR_MIN = 0.03
 NEAREST = 6
 """and this number of runs at least."""
 
-SLOPE, SLOPE_SD = 8.0, 6.0
-"""Expected change of the logarithm of the use with that of the rate, and its uncertainty; 15 for
-one exponential server at 77 % of its rate."""
+SLOPE, SLOPE_SD = 10.0, 0.5
+"""Expected change of the logarithm of the use with that of the rate, and the uncertainty of its
+logarithm; 15 for one exponential server at 77 % of its rate, 100 for 64 servers at 98 %."""
 
-SLOPES = 2.0, 60.0
+SLOPES = 2.0, 150.0
 """Its bounds."""
 
-SCATTER = 1.0
-"""Assumed variance of the use of a run at the crossing; only weighs runs against `SLOPE`."""
+IDLE, IDLE_MAX = 0.35, 0.8
+"""At rates below this share of the estimate nothing waits; and the most that is used there."""
+
+SCATTERS, SCATTER_MAX = 5.0, 1.0
+"""Ratio of the scatter of a run's use at the crossing to its error, and the most that is assumed;
+only weighs runs against `SLOPE`."""
 
 MOVE_MAX = 0.3
 """The estimate moves at most this far beyond the rates near it, as a logarithm."""
@@ -261,14 +266,16 @@ def _crossing(runs: Sequence[RateRun], start: float) -> tuple[float, float]:
     least, most = low or 0.0, math.inf if high is None else high.rate
     used = [one for one in runs if one.repeat > 1 or one.holds or least < one.rate <= most]
     x = np.array([math.log(run.rate) for run in used])
-    y = np.array([run.level for run in used])
+    idle = _idle_use(runs, start)
+    y = (np.array([run.level for run in used]) - idle) / (1 - idle)
+    scatter = min(max(SCATTERS * max(run.error for run in used), 0.1), SCATTER_MAX) ** 2
     centre, slope = start, SLOPE
     for _ in range(12):
         far = np.abs(x - centre)
         near = np.flatnonzero(far <= max(NEAR / slope, NEAR_MIN))
         if len(near) < NEAREST:
             near = np.argsort(far)[:NEAREST]
-        level, slope = _line(x[near] - centre, y[near])
+        level, slope = _line(x[near] - centre, y[near], scatter)
         ends = float(np.min(x[near])) - MOVE_MAX, float(np.max(x[near])) + MOVE_MAX
         moved = min(max(centre - level / slope, ends[0]), ends[1])
         # Half a step at a time: runs enter and leave the neighbourhood.
@@ -276,23 +283,33 @@ def _crossing(runs: Sequence[RateRun], start: float) -> tuple[float, float]:
     return centre, slope
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def _idle_use(runs: Sequence[RateRun], centre: float) -> float:
+    """The use far below the crossing, where nothing waits; it stays at every rate."""
+    idle = [run for run in runs if math.log(run.rate) < centre + math.log(IDLE)]
+    events = math.fsum(run.rate for run in idle)
+    used = math.fsum(run.rate * run.level for run in idle)
+    return min(used / events, IDLE_MAX) if events else 0.0
+
+
+def _line(x: np.ndarray, y: np.ndarray, scatter: float) -> tuple[float, float]:
     """Logarithm of the mean use at x = 0, and its slope: a regression of the mean with a log link,
     in which a run without any slow event counts like every other."""
-    level, slope = math.log(max(float(np.mean(y)), 0.05)), SLOPE
+    level, steep = math.log(max(float(np.mean(y)), 0.05)), math.log(SLOPE)
     for _ in range(30):
-        mean = np.exp(np.clip(level + slope * x, -6, 3))
+        rise = math.exp(steep) * x
+        mean = np.exp(np.clip(level + rise, -6, 3))
         left = y - mean
-        pull = (SLOPE - slope) / SLOPE_SD**2
-        gradient = np.array([np.sum(left), np.sum(left * x)]) / SCATTER + [0.0, pull]
-        a, b, c = np.sum(mean), np.sum(mean * x), np.sum(mean * x * x)
-        curvature = np.array([[a, b], [b, c]]) / SCATTER + np.diag([1e-6, 1 / SLOPE_SD**2])
+        pull = (math.log(SLOPE) - steep) / SLOPE_SD**2
+        gradient = np.array([np.sum(left), np.sum(left * rise)]) / scatter + [0.0, pull]
+        a, b, c = np.sum(mean), np.sum(mean * rise), np.sum(mean * rise * rise)
+        curvature = np.array([[a, b], [b, c]]) / scatter + np.diag([1e-6, 1 / SLOPE_SD**2])
         step = np.linalg.solve(curvature, gradient)
         level += float(np.clip(step[0], -1, 1))
-        slope = min(max(slope + float(np.clip(step[1], -5, 5)), SLOPES[0]), SLOPES[1])
+        steep += float(np.clip(step[1], -0.5, 0.5))
+        steep = min(max(steep, math.log(SLOPES[0])), math.log(SLOPES[1]))
         if np.max(np.abs(step)) < 1e-6:
             break
-    return level, slope
+    return level, math.exp(steep)
 
 
 def _by_repeat(runs: Sequence[RateRun], start: float) -> dict[int, float]:
@@ -318,7 +335,7 @@ def _crossing_of_fresh(runs: Sequence[RateRun], start: float) -> float:
     """The crossing by the repeats after the first; the first one only helps to know the slope."""
     centre, slope = _crossing(runs, start)
     fresh = [run for run in runs if run.repeat > 1]
-    found = _fitting(fresh, centre, slope)
+    found = _fitting(fresh, centre, slope, _idle_use(runs, start))
     # The line is not continued beyond all rates that were tried; nor, if all are far below, beyond
     # one that failed twice.
     _low, high = _bracket([run for run in runs if run.repeat == 1])
@@ -328,18 +345,19 @@ def _crossing_of_fresh(runs: Sequence[RateRun], start: float) -> float:
     return min(max(found, math.log(min(run.rate for run in runs))), math.log(most))
 
 
-def _expected(run: RateRun, centre: float, slope: float) -> float:
-    return min(math.exp(min(slope * (math.log(run.rate) - centre), 9.0)), run.cap)
+def _expected(run: RateRun, centre: float, slope: float, idle: float) -> float:
+    waits = math.exp(min(slope * (math.log(run.rate) - centre), 9.0))
+    return min(idle + (1 - idle) * waits, run.cap)
 
 
-def _fitting(runs: Sequence[RateRun], start: float, slope: float) -> float:
+def _fitting(runs: Sequence[RateRun], start: float, slope: float, idle: float) -> float:
     """The crossing at which the line expects what the runs used together, near `start`."""
     used = math.fsum(run.level for run in runs)
     logs = [math.log(run.rate) for run in runs]
     low, high = min(*logs, start) - MOVE_MAX, max(*logs, start) + MOVE_MAX
     for _ in range(50):
         middle = (low + high) / 2
-        if math.fsum(_expected(run, middle, slope) for run in runs) > used:
+        if math.fsum(_expected(run, middle, slope, idle) for run in runs) > used:
             low = middle
         else:
             high = middle

@@ -336,24 +336,29 @@ Reason = Literal["too few units", "too wide", "width reached", "units measured",
 class StoppingRule:
     """A user's request.
 
-    until: relative half-width of each level as a whole, 0.02 for ±2 %; None: time ends it, and
-        without a time the least units do.
+    until: for each table that is measured, the relative half-width of each level as a whole, 0.02
+        for ±2 %. None for a table without one. If none has one, time ends it, and without a time
+        the least units do.
     of_cells: `until` applies to every cell.
     at_most_s: seconds in all; inf: no limit.
     units_min: `compare.repeats`; no width counts before.
     confidence: the confidence that the intervals promise.
     """
 
-    until: float | None
+    until: Sequence[float | None] = (None,)
     at_most_s: float = math.inf
     units_min: int = UNITS_MIN
     confidence: float = 0.95
     of_cells: bool = False
 
     @property
+    def is_by_width(self) -> bool:
+        return any(width is not None for width in self.until)
+
+    @property
     def interval_confidence(self) -> float:
         """The confidence for computing the intervals, so that they keep the promised one."""
-        return self.confidence if self.until is None else 1 - TIGHTER * (1 - self.confidence)
+        return 1 - TIGHTER * (1 - self.confidence) if self.is_by_width else self.confidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,14 +367,14 @@ class Standing:
 
     stop: whether it is finished.
     reason: why, or why not.
-    half_width: relative, of the widest level as a whole (or cell), as printed; inf below two
-        units.
+    half_width: relative, as printed, of the level as a whole (or cell) that is widest in relation
+        to the width requested of its table; inf below two units.
     n: units, of the level (or cell) that has the fewest.
     units_more: estimate of the units still needed for the width, at least up to the least units.
         0 if reached. None if unknown (fewer than two units, no width requested) or above the
         longest plan.
     seconds_more: the time of these; inf if they are None.
-    until: the requested width.
+    until: the width requested of that table; None if there is none.
     p_each: two-sided chance of error that is left to each level as a whole (or cell).
     """
 
@@ -399,7 +404,7 @@ class Standing:
 
 
 def progress(
-    d: np.ndarray,
+    tables: Sequence[np.ndarray],
     shape: TableShape,
     rule: StoppingRule,
     *,
@@ -412,33 +417,46 @@ def progress(
     Time is up if one more unit would not fit into it.
 
     Args:
-        d, shape, covariates: see `answer_table`; without a level nothing has a width.
+        tables, shape, covariates: see `answer_tables`; without a level nothing has a width. There
+            are as many tables as widths in the rule.
         spent_s: seconds since the beginning.
         unit_s: seconds that one more unit takes.
 
     Raises:
-        ValueError: see `answer_table`.
+        ValueError: see `answer_tables`.
     """
     seen = WholeLevels((), 1 - rule.interval_confidence)
-    if d.shape[2]:
+    levels = tables[0].shape[2]
+    if levels:
         look = single_cells if rule.of_cells else wholes
-        seen = look(d, shape, confidence=rule.interval_confidence, covariates=covariates)
-    n = min((one.n for one in seen.changes), default=len(d))
-    half_width = max(map(_half_width, seen.changes), default=math.inf)
+        seen = look(tables, shape, confidence=rule.interval_confidence, covariates=covariates)
+    # Without a width, the first table is the one to describe.
+    widths = rule.until if rule.is_by_width else (1.0, *(None for _ in tables[1:]))
+    looked = [
+        (one, width)
+        for one in seen.changes
+        if (width := widths[one.place.level // levels]) is not None
+    ]
+    n = min((one.n for one, _ in looked), default=len(tables[0]))
+    half_width, until = max(
+        ((_half_width(one), width) for one, width in looked),
+        key=lambda one: one[0] / one[1],
+        default=(math.inf, next(filter(None, rule.until), 1.0)),
+    )
     needed: int | None = None
-    if rule.until is not None and n >= 2 and seen.changes:
-        needs = [units_to_reach(rule.until, one, seen.p_each) for one in seen.changes]
+    if rule.is_by_width and n >= 2 and looked:
+        needs = [units_to_reach(width, one, seen.p_each) for one, width in looked]
         # A level that lost units needs as many as the others, and those it lost.
         more = [
             None if need is None else max(need, rule.units_min) - one.n
-            for need, one in zip(needs, seen.changes, strict=True)
+            for need, (one, _) in zip(needs, looked, strict=True)
         ]
         # The width is not reached yet (or this is overwritten below), so one unit at the least.
         needed = None if None in more else max(*(m for m in more if m is not None), 1)
     reason: Reason
-    if n >= rule.units_min and rule.until is not None and half_width <= rule.until:
+    if n >= rule.units_min and rule.is_by_width and half_width <= until:
         reason, needed = "width reached", 0
-    elif n >= rule.units_min and rule.until is None and math.isinf(rule.at_most_s):
+    elif n >= rule.units_min and not rule.is_by_width and math.isinf(rule.at_most_s):
         reason = "units measured"
     elif spent_s + unit_s > rule.at_most_s:
         reason = "time is up"
@@ -451,7 +469,7 @@ def progress(
         n=n,
         units_more=needed,
         seconds_more=math.inf if needed is None else needed * unit_s,
-        until=rule.until,
+        until=until if rule.is_by_width else None,
         p_each=seen.p_each,
     )
 

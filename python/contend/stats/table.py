@@ -127,45 +127,44 @@ class WholeLevels:
 
 
 def wholes(
-    d: np.ndarray,
+    tables: Sequence[np.ndarray],
     shape: TableShape,
     *,
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
 ) -> WholeLevels:
-    """The levels as a whole of `answer_table`, to the last digit, without the time for the rest.
+    """The levels as a whole of `answer_tables`, to the last digit, without the time for the rest;
+    levels are counted on from table to table.
 
-    Arguments and errors are those of `answer_table`.
+    Arguments and errors are those of `answer_tables`.
     """
-    return _at_depth("whole", d, shape, confidence, covariates)
+    return _at_depth("whole", tables, shape, confidence, covariates)
 
 
 def single_cells(
-    d: np.ndarray,
+    tables: Sequence[np.ndarray],
     shape: TableShape,
     *,
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
 ) -> WholeLevels:
-    """The single cells of all levels of `answer_table`, to the last digit.
-
-    Arguments and errors are those of `answer_table`.
-    """
-    found = _at_depth(_depth_of_cells(shape), d, shape, confidence, covariates)
+    """The single cells of all levels of `answer_tables`, likewise."""
+    found = _at_depth(_depth_of_cells(shape), tables, shape, confidence, covariates)
     single = [one for one in found.changes if int(one.place.cells(shape).sum()) == 1]
     return WholeLevels(tuple(single), found.p_each)
 
 
 def _at_depth(
     depth: Depth,
-    d: np.ndarray,
+    tables: Sequence[np.ndarray],
     shape: TableShape,
     confidence: float,
     covariates: Sequence[np.ndarray],
 ) -> WholeLevels:
-    units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
-    contrasts = places(shape, d.shape[2])[depth]
-    chance = chances(shape, d.shape[2], confidence)[depth]
+    d, levels = np.concatenate(tables, axis=2), tables[0].shape[2]
+    units = _units(d, shape, covariates, _ANY_MARGIN, confidence, tables=len(tables))
+    contrasts = places(shape, levels * len(tables))[depth]
+    chance = chances(shape, levels, confidence)[depth]
     family = family_of(units, contrasts, weights(contrasts, shape), chance)
     changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
     return WholeLevels(tuple(changes), family.p_each)
@@ -227,18 +226,21 @@ def answer_tables(
     covariates: Sequence[np.ndarray] = (),
     interim: bool = False,
     only_wholes: bool = False,
+    alike: bool = True,
 ) -> list[TableAnswer]:
     """Every change of several tables of one experiment. All their intervals hold together, like
     those of one table that has the levels of all of them.
 
     Arguments and errors are those of `answer_table`. `tables` are of one shape and share the slopes
     of the covariates; each covariate holds the levels of all tables in sequence. `only_wholes`
-    gives the levels as a whole only, with all of the chance of error.
+    gives the levels as a whole only, with all of the chance of error. Without `alike` the tables
+    may scatter very differently: variances are drawn towards each other within each only.
     """
     for one in tables:
         _check_shape(one, shape)
     count, levels = len(tables), tables[0].shape[2]
-    units = _units(np.concatenate(tables, axis=2), shape, covariates, margin, confidence)
+    d = np.concatenate(tables, axis=2)
+    units = _units(d, shape, covariates, margin, confidence, tables=1 if alike else count)
     chance = chances(shape, levels, confidence)
     contrasts = places(shape, levels * count)
     if only_wholes:
@@ -319,6 +321,8 @@ def _units(
     covariates: Sequence[np.ndarray],
     margin: float,
     confidence: float,
+    *,
+    tables: int = 1,
 ) -> Units:
     _check_shape(d, shape)
     if not d.shape[2]:
@@ -331,7 +335,7 @@ def _units(
         raise ValueError("a margin is above 0")
     if not 0 < confidence < 1:
         raise ValueError("a confidence lies between 0 and 1")
-    return units_of(adjust(np.asarray(d, dtype=float), covariates))
+    return units_of(adjust(np.asarray(d, dtype=float), covariates), tables)
 
 
 def _check_shape(d: np.ndarray, shape: TableShape) -> None:

@@ -45,6 +45,7 @@ class Units:
     process_share: the share of a cell's variance over units that all cells of the unit and level
         have in common.
     alike: correlation of two levels of a unit and context. (levels x levels)
+    tables: number of the table of each ratio; tables need not scatter alike.
     """
 
     data: Adjusted
@@ -53,6 +54,7 @@ class Units:
     sides: Sequence[Side]
     process_share: float
     alike: np.ndarray
+    tables: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,11 @@ class UnitErrors:
     cells: np.ndarray
 
 
-def units_of(data: Adjusted) -> Units:
-    """Ratios of the levels over the baseline."""
-    return _units(data, [(level, None) for level in range(data.d.shape[2])])
+def units_of(data: Adjusted, tables: int = 1) -> Units:
+    """Ratios of the levels over the baseline, of as many levels in each of the tables."""
+    levels = data.d.shape[2]
+    of = np.arange(levels) // max(1, levels // tables)
+    return _units(data, [(level, None) for level in range(levels)], of)
 
 
 def paired(units: Units, of: Sequence[tuple[int, int]]) -> Units:
@@ -92,12 +96,24 @@ def paired(units: Units, of: Sequence[tuple[int, int]]) -> Units:
     data = units.data
     d = data.d[..., level] - data.d[..., over]
     x = np.where(np.isfinite(d), data.covariates[..., level] - data.covariates[..., over], 0.0)
-    return _units(Adjusted(d, x, data.slope_parts, data.adjustment), of)
+    return _units(Adjusted(d, x, data.slope_parts, data.adjustment), of, units.tables[level])
 
 
-def _units(data: Adjusted, sides: Sequence[Side]) -> Units:
+def _units(data: Adjusted, sides: Sequence[Side], tables: np.ndarray) -> Units:
     deviations, present = centred(data.d), np.isfinite(data.d)
-    return Units(data, present, deviations, sides, *_shares(deviations, present, sides))
+    shares = _shares(_of_one_size(deviations, tables), present, sides)
+    return Units(data, present, deviations, sides, *shares, tables)
+
+
+def _of_one_size(deviations: np.ndarray, tables: np.ndarray) -> np.ndarray:
+    """Those of tables that scatter differently, for figures that have no unit."""
+    if not np.any(tables):
+        return deviations
+    found = deviations.copy()
+    for table in np.unique(tables):
+        size = float(np.sqrt(np.mean(deviations[..., tables == table] ** 2)))
+        found[..., tables == table] /= size or 1.0
+    return found
 
 
 def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> UnitErrors:
@@ -120,7 +136,9 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> UnitErro
     of_units = np.moveaxis(np.where(units.present, units.data.d, 0.0), 2, 0)[levels]
     parts = np.sum(b * deviations, axis=2) - _parts_in_slopes(units, b, levels)
     expected, df = _small_sample(b, together, counts, share)
-    left = df - len(units.data.slope_parts)
+    # A level whose covariate is 0 throughout has no part in its slope.
+    slopes = np.any(units.data.covariates != 0, axis=(1, 2)).sum(axis=0)
+    left = df - slopes[levels]
     has = np.any(b != 0, axis=2)
     known = measured & (expected > 1e-9 * scale) & (left > 0.5)
     factor = np.divide(scale, expected, out=np.full(len(scale), np.nan), where=known)

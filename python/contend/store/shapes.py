@@ -61,7 +61,9 @@ _BUDGET_ROUND = _object(
 )
 _PLAN_ROW = _object({}, null={"table": str, "type": str, "key": str, "rows": int, "extra": str})
 _STATEMENT = _object(
-    {"shape": str, "tables": _list[_PLAN_ROW]}, may={"statement": str}, null={"why_not": str}
+    {"shape": str, "tables": _list[_PLAN_ROW]},
+    may={"statement": str, "name": str},
+    null={"why_not": str},
 )
 _LOCK_PART = _object(
     {"qps": float, "locks": _list[_object({"lock": str, "wait_us": float, "count": float})]}

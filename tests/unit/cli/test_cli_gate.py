@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_gate, write_slices
 
-from contend.cli.gate import add_gate, check_gate, end_gate
+from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.errors import RequestError
 from contend.experiment import load_experiment
 from contend.report import Report, as_json, build
@@ -52,9 +52,14 @@ def test_exit_code_and_files(
     built = report(tmp_path / "run", gain, server_sd)
     files = {name: tmp_path / name for name in ("junit", "markdown")}
     args = options("--if-not-certain", policy, *(f"--{n}={path}" for n, path in files.items()))
-    assert end_gate(args, built.gate) == code
+    assert end_gate(args, by_policy(args, built.gate)) == code
     suite = ET.parse(files["junit"]).getroot()
     assert (int(suite.attrib["failures"]), int(suite.attrib["skipped"])) == junit
+    said = {"pass": "let pass", "fail": "failed by"}.get(policy)
+    if code in (0, 3) and server_sd == 0.05:
+        outs = [one.text or "" for one in suite.iter("system-out")]
+        assert said is not None and len(outs) == 2 and all(said in one for one in outs)
+        assert said in files["markdown"].read_text().splitlines()[1]
     assert len(suite.findall(".//testcase")) == 2
     assert built.gate is not None
     comment = files["markdown"].read_text()
@@ -62,6 +67,7 @@ def test_exit_code_and_files(
     assert all(row.says in comment for row in built.gate.rows)
     assert "\n" not in built.gate.line
     assert as_json(built)["gate"]["line"] == built.gate.line
+    assert as_json(built)["gate"]["limits"] == {"qps": 0.03}
 
 
 def test_without_a_gate_the_code_is_0() -> None:
@@ -91,6 +97,9 @@ def test_width_time_and_margin_of_a_gate() -> None:
     assert compare().width is None
     gate = compare("compare.fail_if_slower=1%")
     assert (gate.width, gate.is_width_of_cells, gate.margin) == (pytest.approx(0.007), True, 0.01)
+    several = compare("compare.fail_if_slower=p99 10%, throughput 3%")
+    assert several.metric == several.deciding == ("qps", "response_us_p99")
+    assert several.widths == (pytest.approx(0.021), pytest.approx(0.07))
     own = compare("compare.fail_if_slower=3%", "compare.until=5%", "compare.at_most=1m")
     assert (own.width, own.is_width_of_cells, own.margin) == (0.05, False, 0.02)
     assert own.at_most_s == 60

@@ -244,11 +244,12 @@ def test_the_files_of_a_gate() -> None:
     from contend.metrics import THROUGHPUT, metric_of
     from contend.report.model import GateRow, GateText
 
-    row = GateRow(place=HOSTILE, outcome="uncertain", change="", finding=None, says=HOSTILE)
-    text = GateText(HOSTILE, metric_of(THROUGHPUT), 0.03, "uncertain", HOSTILE, (row,))
+    qps = metric_of(THROUGHPUT)
+    row = GateRow(qps, 0.03, HOSTILE, "uncertain", change="", finding=None, says=HOSTILE)
+    text = GateText(HOSTILE, "uncertain", HOSTILE, (row,), policy="fail")
     markdown = markdown_of(text, (HOSTILE,))
     require_safe(markdown)
-    xml = junit_of(text, uncertain="failed")
+    xml = junit_of(text)
     assert not any(ord(one) in UNSAFE for one in xml)
     assert ET.fromstring(xml).attrib["failures"] == "1"
 

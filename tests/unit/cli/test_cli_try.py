@@ -50,6 +50,7 @@ def printed(at_hand: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_the_same_load_is_written_into_the_file(printed: Printed) -> None:
     assert printed("sort_buffer_size=256K,4M --equal-load").base["load.rate"] == "equal"
+    assert printed("sort_buffer_size=256K,4M --alone").base["load.alone"] is True
     assert printed("sort_buffer_size=256K,4M").base["load.rate"] is None
 
 

@@ -10,6 +10,8 @@ from contend.experiment import Experiment, SpecError
 
 Load = Callable[..., Experiment]
 
+READS = '[workload]\nkind = "sql"\ntext = "@read\\nSELECT 1;\\n@move\\nSELECT 2; SELECT 3;\\n"\n'
+
 # (id, text of the file, start ... and rest of the message, part of the hint or None)
 # fmt: off
 FAULTS: list[tuple[str, str, str, str | None]] = [
@@ -37,6 +39,31 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
      '[workload]\nkind = "sql"\ntext = "@a\\nSELECT 1;\\n"\n'
      '[compare]\nmetric = "event.c.events_per_s"',
      'it.toml:5: compare.metric names "event.c.events_per_s", ', None),
+    ("a metric of a statement that there is not", f"{READS}[compare]\n"
+     'metric = "statement.reed.service_us_p50"',
+     'it.toml:5: compare.metric names "statement.reed.service_us_p50", ',
+     'Did you mean "statement.read.service_us_p50"?'),
+    ("a metric of one of several statements", f"{READS}[compare]\n"
+     'metric = "statement.move.3.qps"',
+     'it.toml:5: compare.metric names "statement.move.3.qps", ', '"statement.move.2.qps"'),
+    ("events of a script without names", '[workload]\nkind = "sql"\ntext = "SELECT 1; SELECT 2;"\n'
+     '[compare]\nmetric = "event.statement_3.events_per_s"',
+     'it.toml:5: compare.metric names "event.statement_3.events_per_s", ', "statement_"),
+    ("lag in a closed loop", '[compare]\nmetric = "lag_us_p99"',
+     'it.toml:2: compare.metric names "lag_us_p99", ', 'Use "response_us_p99"'),
+    ("service in a closed loop", '[compare]\nmetric = "service_us_p95"',
+     'it.toml:2: compare.metric names "service_us_p95", ', 'Use "response_us_p95"'),
+    ("orders without TPC-C", '[compare]\nmetric = "new_orders_per_minute"',
+     'it.toml:2: compare.metric names "new_orders_per_minute", ', None),
+    ("the time for work without an end", '[compare]\nmetric = "seconds"',
+     'it.toml:2: compare.metric names "seconds", ', "load.events"),
+    ("a goal on events that there are not", f'{READS}[goal]\nhold = "reed.p99<20ms"',
+     'it.toml:5: goal.hold names "event.reed.response_us_p99", ',
+     'Did you mean "event.read.response_us_p99"?'),
+    ("a share of no event", f"{READS}shares = {{ reed = 5 }}",
+     "it.toml:4: workload.shares.reed ", 'Did you mean "read"?'),
+    ("shares of no event as levels", f'{READS}[factors]\n"workload.shares.reed" = [5, 10]',
+     "it.toml:5: workload.shares.reed ", 'Did you mean "read"?'),
     ("how a server is reached", '[factors]\n"server.tls" = [true, false]',
      'it.toml:2: factor "server.tls" is not a path', "DATABASE?ssl_mode=required"),
     ("levels in place of a value", "[load]\nconnections = [1, 8]",
@@ -291,6 +318,22 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
      'it.toml:6: load.rate = "equal" needs a workload without an end', "workload.times"),
     ("the same load without a second level", '[load]\nrate = "equal"',
      'it.toml:2: load.rate = "equal" needs a baseline', "[compare] a baseline"),
+    ("kinds alone, not by a yes", '[load]\nalone = "yes"',
+     "it.toml:2: load.alone must be true or false", None),
+    ("kinds alone without a second level", "[load]\nalone = true",
+     "it.toml:2: load.alone = true needs a baseline", "[compare] a baseline"),
+    ("kinds alone of a workload that has none",
+     '[workload]\nkind = "random_points"\n[load]\nalone = true\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     'it.toml:4: load.alone = true needs events ... and "random_points"',
+     "Use sql, tpcc"),
+    ("kinds alone of work that ends",
+     '[workload]\nkind = "read_write"\n[load]\nalone = true\nevents = 5\n[factors]\n'
+     '"load.depth" = [1, 2]\n[compare]\nbaseline = { "load.depth" = 1 }',
+     "it.toml:4: load.alone = true needs a workload without an end", "Remove load.events"),
+    ("kinds alone and a goal",
+     '[workload]\nkind = "read_write"\n[load]\nalone = true\n[goal]\nhold = "p99<9ms"',
+     "it.toml:4: load.alone cannot be combined with the goal", "Leave one"),
     ("the same load of one level",
      '[load]\nrate = "equal"\n[factors]\n"load.depth" = [1]\n'
      '[compare]\nbaseline = { "load.depth" = 1 }',

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,11 +22,11 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.findings import analysis_of, gate_of, judged, slowdown_of, study_of
+from contend.findings import deciding_of, gate_of, judged, side_by_side, slowdown_of, study_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.metrics import FIXED
-from contend.stats import welch
+from contend.stats import TableShape, answer_tables, welch
 from contend.stats.change import read_verdict
 from contend.store import RunFolder, RunRecord
 
@@ -91,7 +92,67 @@ def gate_in(path: Path, gains: dict[int, float], *sets: str, **how: Any) -> Any:
         with_gate(path, 0.03)
     with RunFolder.open(path) as folder:
         found = study_of(folder)
-        return gate_of(found, analysis_of(found, found.metrics[0]))
+        return gate_of(found, deciding_of(found))
+
+
+def test_each_metric_has_its_own_limit(tmp_path: Path) -> None:
+    """The response times of a slower server get longer: by more than one limit, and not another."""
+    path = write_slices(tmp_path / "run", study(sets=TWO_CELLS), gain=lambda *_: 1.0)
+    outcome = {}
+    for limit in (0.04, 0.9):
+        with_gate(path, 0.03, server_cpu_us_per_query=limit)
+        with RunFolder.open(path) as folder:
+            found = study_of(folder)
+            gate = gate_of(found, deciding_of(found))
+        assert gate is not None
+        assert [one.metric.name for one in gate.cells] == [
+            *("qps",) * 2,
+            *("server_cpu_us_per_query",) * 2,
+        ]
+        outcome[limit] = gate.outcome
+        assert {one.outcome for one in gate.cells[:2]} == {"passed"}
+    assert outcome == {0.04: "slower", 0.9: "passed"}
+    assert {one.finding.contrast.family.name for one in gate.cells if one.finding} == {"first"}
+
+
+@pytest.mark.parametrize(("k", "cells"), [(1, 1), (3, 2), (6, 4)])
+def test_a_gate_of_many_metrics_without_a_change_rarely_fails(k: int, cells: int) -> None:
+    """Metrics that scatter very differently, and partly together, like throughput and p99."""
+    chance, shape, experiments = np.random.default_rng(55), TableShape(1, cells), 300
+    sd, failed = np.geomspace(0.005, 0.1, k), 0
+    for _ in range(experiments):
+        shared = chance.normal(size=(8, cells, 1))
+        tables = [size * (0.6 * shared + 0.8 * chance.normal(size=(8, cells, 1))) for size in sd]
+        answers = answer_tables(tables, shape, confidence=0.96, alike=False)
+        changes = [one for answer in answers for one in answer.changes if one.cells == 1]
+        # Exit code 3 without a limit on the size: something is certainly slower.
+        failed += any(one.low > 1 for one in changes)
+    assert failed <= 0.05 * experiments
+
+
+def test_a_metric_scatters_no_less_because_of_another() -> None:
+    """The variance of the throughput is not drawn towards that of the p99."""
+    chance, shape = np.random.default_rng(5), TableShape(1, 4)
+    calm, wild = (size * chance.normal(size=(8, 4, 1)) for size in (0.005, 0.2))
+    alone = answer_tables([calm], shape)[0].cell(0, 0, 0)
+    beside = answer_tables([calm, wild], shape, alike=False)[0].cell(0, 0, 0)
+    assert beside.df == pytest.approx(alone.df, rel=0.05)
+    assert 1 < math.log(beside.high / beside.low) / math.log(alone.high / alone.low) < 1.3
+
+
+def test_a_disturbance_has_a_slope_for_each_direction() -> None:
+    """It lowers a rate and lengthens a time; each metric loses one degree of freedom for it."""
+    chance, shape = np.random.default_rng(3), TableShape(1, 1)
+    stolen = chance.normal(0, 0.1, (10, 1, 1))
+    rate, time = (by * stolen + chance.normal(0, 0.001, (10, 1, 1)) for by in (-0.5, 2.0))
+    metrics = [FIXED["qps"], FIXED["response_us_p99"]]
+    both = side_by_side(metrics, [{"steal": stolen}, {"steal": stolen}])
+    first, second = answer_tables([rate, time], shape, covariates=both, alike=False)
+    assert first.adjustment is not None
+    assert first.adjustment.slopes == pytest.approx((-0.5, 2.0), abs=0.02)
+    alone = answer_tables([rate], shape, covariates=[stolen])[0]
+    assert first.whole(0).ratio == pytest.approx(alone.whole(0).ratio)
+    assert {first.whole(0).df, second.whole(0).df} == {alone.whole(0).df}
 
 
 def outcomes(gate: Any) -> dict[int, str]:

@@ -19,7 +19,7 @@ from synthetic_run import (
     write_slices,
 )
 
-from contend.findings import WAITS, Finding, analysis_of, gate_of, study_of
+from contend.findings import WAITS, Finding, analysis_of, deciding_of, gate_of, study_of
 from contend.store import RunFolder, RunRecord
 
 INSERT = "statement.insert.service_us_mean"
@@ -129,7 +129,7 @@ def test_a_gate_of_it_is_not_certain(tmp_path: Path, slower: bool) -> None:
     with_gate(path, 0.03)
     with RunFolder.open(path) as folder:
         found = study_of(folder)
-        gate = gate_of(found, analysis_of(found, found.metrics[0]))
+        gate = gate_of(found, deciding_of(found))
     assert gate is not None and gate.outcome == "uncertain"
     assert WAITS in gate.cells[0].why
     assert "--equal-load" in gate.cells[0].why

@@ -97,6 +97,7 @@ ANSWERS: dict[str, Rows] = {
     "information_schema.STATISTICS": [
         ("sbtest", table, "PRIMARY", "id", None, "BTREE", 0) for table in TABLES
     ],
+    "COALESCE(DATA_LENGTH + INDEX_LENGTH": [(table, "MyISAM", 1500) for table in TABLES],
     "FROM information_schema.TABLES": [
         ("sbtest", table, "BASE TABLE", "MyISAM", 1000, 500) for table in TABLES
     ],

@@ -28,7 +28,7 @@ from contend.lab.testbed import Testbed
 from contend.servers.client import StatementFailed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused, TablesReplaced
-from contend.servers.existing import Identity
+from contend.servers.existing import Identity, Process
 from contend.servers.undo import Journal, NotPutBack, back, in_words
 from contend.servers.variables import Differing
 
@@ -63,8 +63,8 @@ class FakeExisting(FakeVariables):
         value = str(self.there["key_buffer_size"])
         return {"key_buffer_size": {"value": value, "default": "134217728"}}
 
-    def pid(self) -> int | None:
-        return None
+    def process(self) -> Process:
+        return Process(None, "it is made up")
 
     @property
     def first(self) -> dict[str, object]:
@@ -208,6 +208,7 @@ def test_data_are_asked_for_once(bench: Bench) -> None:
     assert len(bench.provided) == 1
     assert ready.probes["dataset"] == {"key": "k", "rows": 1000}
     assert ready.probes["server"]["change"] == "in_place"
+    assert ready.probes["server"]["without_process"] == "it is made up"
     assert not ready.expected.files_cached
 
 

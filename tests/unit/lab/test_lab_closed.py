@@ -45,8 +45,9 @@ class TestTime:
     def test_the_limit_of_a_run_is_not_its_length(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "30s"\n')
         require_time(experiment(tmp_path, text), Design("runs"))
+        by_the_clock = text.replace("times = 1\n", "").replace('metric = "seconds"\n', "")
         with pytest.raises(RequestError, match="too short"):
-            require_time(experiment(tmp_path, text.replace("times = 1\n", "")), Design("runs"))
+            require_time(experiment(tmp_path, by_the_clock), Design("runs"))
 
     def test_repeats_are_made_until_the_next_would_not_fit(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "100s"\n')

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from fake_connection import FakeConnection, Rows
 from fake_load import done_of, percentiles
 from lab_fakes import experiment
 from lab_in_slices import IN_SLICES
@@ -15,9 +16,11 @@ from lab_in_slices import IN_SLICES
 from contend.errors import RequestError
 from contend.experiment import Experiment, Planned, cell_spec, cells
 from contend.experiment.settings.load import Slicing
+from contend.experiment.settings.one_kind import OLTP
 from contend.lab.design import Design
 from contend.lab.equal_load import EqualLoads, why_not_equal_load, with_equal_load
 from contend.lab.events import Event, Notice
+from contend.lab.probes import Observed
 from contend.load import Address, ArmSpec, LoadFailed
 from contend.metrics import metric_of
 from contend.metrics.outcome import Done
@@ -133,6 +136,118 @@ def test_all_levels_get_a_share_of_what_the_slower_one_holds(tmp_path: Path) -> 
         assert metric_of("event.insert.service_us_p50").value(record) == 300.0
 
 
+ALONE = 'rate = "closed"\nalone = true'
+READ_WRITE = 'kind = "read_write"'
+
+
+def test_alone_needs_no_rate(tmp_path: Path) -> None:
+    server = Server()
+    _, heard, records = found(mixed(tmp_path, **{'rate = "equal"': ALONE}), server)
+    search, *alone = server.plans
+    assert not heard and len(alone) == 2 and not any(map(rates_of, server.plans))
+    assert search["load"]["connections"] == 8
+    assert [plan["workload"]["shares"] for plan in alone] == [{"read": 100}, {"insert": 100}]
+    for record in records:
+        assert "equal_load" not in record.probes and set(record.probes["alone"]) == {
+            "read", "insert"
+        }  # fmt: skip
+    # A resumed run knows the kinds.
+    again = Server()
+    found(mixed(tmp_path, **{'rate = "equal"': ALONE}), again, records)
+    assert len(again.plans) == 2
+
+
+def test_the_rate_needs_no_alone(tmp_path: Path) -> None:
+    server = Server()
+    tiny = mixed(tmp_path, **{'rate = "equal"': 'rate = "equal"\nalone = false'})
+    _, _, records = found(tiny, server)
+    assert len(server.plans) == 3
+    assert all(set(one.probes) >= {"equal_load"} - {"alone"} for one in records)
+    assert not any("alone" in one.probes for one in records)
+
+
+def test_an_open_loop_is_closed_for_a_kind_alone(tmp_path: Path) -> None:
+    server = Server()
+    open_loop = 'arrival = { kind = "open", rate = 5 }\nalone = true'
+    found(mixed(tmp_path, **{'rate = "equal"': open_loop}), server)
+    search, *alone = server.plans
+    assert rates_of(search) == {5.0} and alone
+    assert not any(map(rates_of, alone))
+
+
+def of_parts(_plan: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    classes = [
+        {"name": name, "queries": 10, "latency_us": percentiles(10)}
+        for name in ("begin", "point_select", "delete", "insert", "commit")
+    ]
+    return {**usual, "classes": classes}
+
+
+def test_parts_of_a_transaction_are_kinds(tmp_path: Path) -> None:
+    server = Server(of_parts)
+    found(mixed(tmp_path, **{MIX: READ_WRITE, 'rate = "equal"': ALONE}), server)
+    _, points, pairs = (plan["workload"] for plan in server.plans)
+    counts = {name: points[f"{name}s"] for name in OLTP["read_write"]}
+    assert {name for name, count in counts.items() if count} == {"point_select"}
+    assert (pairs["delete_inserts"], pairs["point_selects"]) == (1, 0)
+    assert not points["transaction"] and not pairs["transaction"]
+
+
+def test_a_single_kind_is_asked_alone_too(tmp_path: Path) -> None:
+    def of_one(_plan: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+        classes = [
+            {"name": f"move.{n}", "queries": 9, "latency_us": percentiles(9)} for n in (1, 2)
+        ]
+        return {**usual, "kinds": [], "classes": classes}
+
+    server = Server(of_one)
+    text = 'kind = "sql"\ntext = "@move\\nSELECT 1; SELECT 2;"'
+    found(mixed(tmp_path, **{MIX: text, 'rate = "equal"': "alone = true"}), server)
+    _, alone = server.plans
+    assert alone["workload"]["shares"] == {"move": 100}
+
+
+def of_tpcc(_plan: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    kinds = [{"name": "payment", "events": 10, "latency_us": percentiles(10)}]
+    return {**usual, "kinds": [*kinds, {**kinds[0], "name": "delivery", "events": 0}]}
+
+
+def test_transactions_of_tpcc_are_kinds(tmp_path: Path) -> None:
+    server = Server(of_tpcc)
+    tables = 'schema = "tpcc"\nengine = "InnoDB"\nwarehouses = 1'
+    changes = {MIX: 'kind = "tpcc"', 'rate = "equal"': ALONE, 'engine = "MyISAM"': tables}
+    changes["rows = 1000"] = ""
+    found(mixed(tmp_path, **changes), server)
+    _, payment = (plan["workload"] for plan in server.plans)
+    assert payment["mix"] == "weights"
+    assert {name for name, weight in payment["mix_weights"].items() if weight} == {"payment"}
+
+
+def test_counters_of_each_level_are_read_around_it(tmp_path: Path) -> None:
+    class Counted(Server):
+        def run(self, plan: dict[str, Any], **more: Any) -> Done:
+            more["on_event"]({"type": "hello"})
+            for level, connection in enumerate(connections, start=1):
+                connection.answers["SHOW GLOBAL STATUS"] = [("Questions", str(100 * level))]
+            return super().run(plan, **more)
+
+    class Counting(FakeConnection):
+        def answer(self, statement: str) -> Rows:
+            return [("Questions", "7")] if not self.answers else super().answer(statement)
+
+    connections = [Counting(), Counting()]
+    tiny = mixed(tmp_path, **{'rate = "equal"': ALONE})
+    equal = EqualLoads(tiny, Counted(), lambda _event: None)  # type: ignore[arg-type]
+    runs, arms = arms_of(tiny)
+    observed = [Observed(one, "mariadb") for one in connections]  # type: ignore[arg-type]
+    equal.find(runs, arms, SLICES, seed=1, env={})
+    for one in connections:
+        one.answers.clear()
+    found_alone = equal.measure(runs, arms, SLICES, seed=1, env={}, observed=observed)
+    first = [one["alone"]["read"]["status"] for one in found_alone]
+    assert first == [{"Questions": 93}, {"Questions": 193}]
+
+
 def test_the_share_is_the_files(tmp_path: Path) -> None:
     server = Server()
     found(mixed(tmp_path, **{'rate = "equal"': 'rate = "equal"\nrate_share = 0.2'}), server)
@@ -225,6 +340,8 @@ def test_levels_that_do_not_take_turns_have_no_same_load(tmp_path: Path) -> None
     assert "the disk is full" in error.value.message and error.value.exit_code == 2
     unsaid = mixed(tmp_path, **{'rate = "equal"': ""})
     assert why_not_equal_load(unsaid, RUNS) == "the disk is full"
+    with pytest.raises(RequestError, match=r"load.alone = true needs .* the disk is full"):
+        why_not_equal_load(mixed(tmp_path, **{'rate = "equal"': "alone = true"}), RUNS)
 
 
 @pytest.mark.parametrize(
@@ -272,5 +389,5 @@ def test_a_workload_that_cannot_be_divided_has_the_rate_alone(tmp_path: Path) ->
     server = Server()
     _, _, records = found(mixed(tmp_path, **{MIX: 'kind = "point_select"'}), server)
     assert len(server.plans) == 3
-    assert {len(one.probes["equal_load"]["alone"]) for one in records} == {0}
+    assert all("alone" not in one.probes for one in records)
     assert replace(records[0]).probes["equal_load"]["rate"] == 350.0

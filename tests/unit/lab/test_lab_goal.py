@@ -199,3 +199,21 @@ def test_until_and_at_most_end_a_search(tmp_path: Path) -> None:
         why = folder.meta().finished
     assert why is not None and why.startswith("the intervals are narrow enough: ")
     assert all(math.isfinite(one.answer.rate.high) for one in found_in(path).levels)
+
+
+def test_a_knee_has_a_limit_for_each_level(tmp_path: Path) -> None:
+    """The response time of one exponential server is three times as long at two thirds of its
+    rate."""
+    bench = Bench(tmp_path, goal__hold="knee")
+
+    def stop(run: int) -> None:
+        if run == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        bench.begin(Load(bench.testbed, stop))  # type: ignore[arg-type]
+    bench.resume(load=Load(bench.testbed))  # type: ignore[arg-type]
+    for one in bench.found().levels:
+        capacity = CAPACITIES[str(one.level)]
+        assert one.limit == pytest.approx(3e6 * math.log(20) / capacity, rel=0.12)
+        assert one.answer.rate.mean == pytest.approx(2 / 3 * capacity, rel=0.06)

@@ -32,11 +32,11 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
         observations.log_ratios(reported.repeats)  # What was asked before must not stay.
     printed = analysis_of(reported, metric_of(metric))
     assert printed is not None
-    d = observations.log_ratios(reported.repeats)
+    (d,) = tables = observations.log_ratios(reported.repeats)
     np.testing.assert_array_equal(d, printed.table.d)
     rule = rule_of(experiment)
     assert rule.interval_confidence == reported.family("first").confidence
-    told = progress(d, observations.shape, rule, spent_s=0, unit_s=1)
+    told = progress(tables, observations.shape, rule, spent_s=0, unit_s=1)
     wholes = [printed.answer.whole(level) for level in range(printed.answer.levels)]
     assert told.half_width == pytest.approx(
         max(math.sqrt(one.high / one.low) - 1 for one in wholes)
@@ -62,8 +62,8 @@ def test_it_allows_for_what_the_report_allows_for(
     table = table_of(reported, metric_of("qps"))
     assert table is not None
     (printed,) = table.allowed.arrays.values()
-    d = observations.log_ratios(reported.repeats)
-    (own,) = observations.covariates(reported.repeats, d, in_slices=reported.in_slices)
+    tables = observations.log_ratios(reported.repeats)
+    (own,) = observations.covariates(reported.repeats, tables, in_slices=reported.in_slices)
     np.testing.assert_array_equal(own, printed)
     assert np.ptp(own) > 0.01
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from contend.host import page_cache
 from contend.lab import caches, trial
 from contend.lab.events import Notice
 from contend.lab.private import PrivateTestbed
+from contend.lab.testbed import Ready
 
 STEPS: list[dict[str, Any]] = [
     {"do": "CREATE a", "undo": "DROP a", "name": None, "on": True},
@@ -37,19 +39,46 @@ def cell(steps: list[dict[str, Any]] = STEPS, **values: object) -> CellSpec:
     return CellSpec({"setup": steps}).having(**values)
 
 
+DONE = [
+    {"do": "CREATE a", "seconds": 0.5},
+    {"do": "CREATE b", "seconds": 0.5, "name": "b", "tables": {}},
+]
+
+
+def steps_of(ready: Ready) -> list[dict[str, Any]]:
+    """The record of each step that ran, without its time of day."""
+    steps = json.loads(json.dumps(ready.probes["settings"]["setup"]))
+    assert all(datetime.fromisoformat(step.pop("at")) for step in steps)
+    return list(steps)
+
+
 B_OFF = [STEPS[0], {**STEPS[1], "on": False}]
 
 
 class TestSetup:
     def test_steps_are_run_in_order_and_undone_in_reverse(self, bench: Bench) -> None:
         ready = bench.testbed.set(cell())
-        assert ready.probes["settings"]["setup"] == [
-            {"do": "CREATE a", "seconds": 0.5},
-            {"do": "CREATE b", "seconds": 0.5},
-        ]
+        assert steps_of(ready) == DONE
         bench.testbed.set(cell([]))
         assert bench.said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
         assert len(bench.provided) == 1
+
+    def test_a_named_step_tells_what_it_adds(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sizes = iter([{"t": 10}, {"t": 15, "u": 2}])
+        asked: list[bool] = []
+
+        def table_sizes(_self: object, *, analyse: bool) -> dict[str, int]:
+            asked.append(analyse)
+            return next(sizes, {})
+
+        monkeypatch.setattr(PrivateTestbed, "table_sizes", table_sizes)
+        (_, step) = steps_of(bench.testbed.set(cell()))
+        assert step["tables"] == {"t": [10, 15], "u": [0, 2]}
+        # Statistics are not renewed if they are what a step is about.
+        bench.testbed.set(cell([{**STEPS[1], "do": "ANALYZE TABLE t"}]))
+        assert asked == [True, True, False, False]
 
     def test_they_stay_as_long_as_they_are_the_same(self, bench: Bench) -> None:
         for connections in (1, 8):
@@ -377,10 +406,11 @@ class TestTrial:
 
 def test_what_is_recorded_can_be_stored(bench: Bench) -> None:
     ready = bench.testbed.set(cell(server__env={"A": 1}, server__use="mysql@sid"))
-    assert json.loads(json.dumps(ready.probes["settings"])) == {
+    stored = json.loads(json.dumps(ready.probes["settings"]))
+    assert {**stored, "setup": steps_of(ready)} == {
         "server.use": "mysql@sid",
         "server.env": {"A": 1},
-        "setup": [{"do": "CREATE a", "seconds": 0.5}, {"do": "CREATE b", "seconds": 0.5}],
+        "setup": DONE,
     }
 
 

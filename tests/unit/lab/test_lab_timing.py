@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from fake_load import percentiles
 from lab_in_slices import IN_SLICES, Bench, made_up
 
-from contend.errors import RequestError
+from contend.errors import ContendError, RequestError
 from contend.lab.events import Notice
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
@@ -146,11 +147,15 @@ def test_time_that_has_no_room_for_one_is_refused(make: Make) -> None:
     assert server.bench.records() == [] and server.slices == []
 
 
-def test_slices_that_the_experiment_says_are_not_timed(make: Make) -> None:
-    server = make("SELECT SLEEP(0.3);", **{'warmup = "100ms"': 'slice = "2s"'})
-    server.bench.play()
-    assert server.timed == []
-    assert all(slices["slice_s"] == 2.0 for slices in server.slices)
+@pytest.mark.parametrize(("slice_s", "is_short"), [(2.0, False), (0.3, False), (0.2, True)])
+def test_slices_that_the_experiment_says_keep_their_length(
+    make: Make, slice_s: float, is_short: bool
+) -> None:
+    server = make("SELECT SLEEP(0.3);", **{'warmup = "100ms"': f'slice = "{slice_s}s"'})
+    with contextlib.suppress(ContendError):
+        server.bench.play()
+    assert all(slices["slice_s"] == slice_s for slices in server.slices)
+    assert any("load.slice" in text for text in server.notices()) == is_short
 
 
 def test_statements_that_cannot_be_timed_are_told_by_their_block(make: Make) -> None:

@@ -109,7 +109,6 @@ def test_runs_that_ended_are_not_repeated(tiny: Experiment, folder: RunFolder) -
     ("metric", "runs", "hint"),
     [
         ("statement.read.qps", 1, "This run has qps, "),
-        ("seconds", 1, "load.events"),
         ("status.Key_read_per_query", 2, 'Did you mean "status.Key_reads_per_query"'),
     ],
 )

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend.sections.words import (
+    change_text,
+    changed_text,
     estimate_text,
     figure_text,
     gain_text,
@@ -90,6 +92,27 @@ def test_an_uneven_interval_is_written_out(
     one = replace(change_of(1.0, 1.01), ratio=ratio, low=low, high=high, n=4)
     assert gain_text(one) == text
     assert size is None or size_text(one) == size
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "size", "words"),
+    [
+        (118.0, 160.77, 204.0, "a factor of 161 (±43)", "a factor of 161 (±43)"),
+        (60.0, 161.0, 400.0, "a factor of 161 (60 to 400)", "a factor of 161 (60 to 400)"),
+        (1 / 13, 1 / 12, 1 / 11, "a factor of 12 (±1)", "a factor of 1/12 (±1)"),
+        (0.0, 0.01, 5.0, "a factor of 100", "a factor of 1/100"),
+        (8.9, 9.9, 10.9, "890 % (±100)", "+890 ±100 %"),
+        (0.09, 0.11, 0.13, "89 % (±2)", "-89 ±2 %"),
+    ],
+)
+def test_from_ten_times_on_a_sentence_has_the_factor(
+    low: float, ratio: float, high: float, size: str, words: str
+) -> None:
+    one = replace(change_of(1.0, 1.01), ratio=ratio, low=low, high=high, n=8)
+    assert (size_text(one), change_text(one)) == (size, words)
+    assert changed_text(one, "longer") == (
+        f"longer by {size}" if size.startswith("a") else f"{size} longer"
+    )
 
 
 def test_a_gain_without_an_interval_says_so() -> None:

@@ -387,7 +387,7 @@ def test_single_cells_are_those_of_the_whole_answer(shape: tuple[int, int]) -> N
     d = np.random.default_rng(5).normal(0.0, 0.02, (9, of.contexts, 2))
     answer, cells = (
         answer_table(d, of, confidence=0.96, interim=True),
-        single_cells(d, of, confidence=0.96),
+        single_cells([d], of, confidence=0.96),
     )
     assert len(cells.changes) == 2 * of.contexts
     for one in cells.changes:

@@ -131,6 +131,10 @@ class Target(Protocol):
         """Run a statement. The statement that undoes it is recorded first, so that it can run even
         if the lab dies; None if only a new copy of the data undoes it."""
 
+    def table_sizes(self, *, analyse: bool) -> Mapping[str, int]:
+        """Bytes of each table, by its name; empty if the server does not tell. With `analyse` a
+        private server renews its statistics first."""
+
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         """How to undo a change made in a different way, or about to be made; like in `change`."""
 

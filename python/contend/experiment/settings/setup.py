@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
@@ -56,6 +57,20 @@ class Steps(BaseKind):
         return TomlTables(STEP).schema()
 
 
+_OF_STATISTICS = re.compile(r"\bANALYZE\b|_STATS?\b|\bSTATS_", re.IGNORECASE)
+
+Sizes = Mapping[str, int]
+
+
+def changed_sizes(before: Sizes, after: Sizes) -> dict[str, list[int]] | None:
+    """Bytes before and after of each table whose size a step changed, 0 for one that does not
+    exist; None if the server does not tell sizes."""
+    if not before and not after:
+        return None
+    both = {name: [before.get(name, 0), after.get(name, 0)] for name in {**before, **after}}
+    return {name: sizes for name, sizes in both.items() if sizes[0] != sizes[1]}
+
+
 @dataclass(frozen=True)
 class Setup(Setting):
     """Steps in their order; the successful ones are undone in reverse."""
@@ -75,10 +90,19 @@ class Setup(Setting):
     def apply(self, target: Target, cell: Values) -> None:
         done = []
         steps = self._run(cell)
+        # Leave the statistics alone if a step is about them.
+        analyse = not any(_OF_STATISTICS.search(step["do"]) for step in steps)
+        is_named = any(step["name"] for step in steps)
+        sizes = target.table_sizes(analyse=analyse) if is_named else {}
         for number, step in enumerate(steps, start=1):
             try:
+                at = datetime.now(UTC).isoformat()
                 seconds = target.change(step["do"], step["undo"])
-                done.append({"do": step["do"], "seconds": seconds})
+                record = {"do": step["do"], "seconds": seconds, "at": at}
+                if step["name"]:
+                    before, sizes = sizes, target.table_sizes(analyse=analyse)
+                    record |= {"name": step["name"], "tables": changed_sizes(before, sizes)}
+                done.append(record)
             except ContendError as error:
                 name = f" ({step['name']})" if step["name"] else ""
                 raise WorkError(

@@ -208,15 +208,9 @@ class Bounded(BaseKind):
 
 @dataclass(frozen=True, slots=True)
 class Width(BaseKind):
-    """A width as a ratio: 0.02, `"2 %"` or, with the sign, `"±2 %"`."""
+    """A width as a ratio: 0.02, `"2 %"` or `"±2 %"`."""
 
-    sign: str = "±"
-    meaning: str = 'half the width of an interval, such as "±2 %" or 0.02'
-
-    @property
-    def _pattern(self) -> str:
-        sign = f"{self.sign}?" if self.sign else ""
-        return rf"\s*{sign}\s*(\d+(?:\.\d+)?)\s*%\s*"
+    _pattern = r"\s*±?\s*(\d+(?:\.\d+)?)\s*%\s*"
 
     def read(self, value: object) -> float:
         if isinstance(value, str):
@@ -227,7 +221,7 @@ class Width(BaseKind):
         return Real(0.0, 1.0).read(value)
 
     def expected(self) -> str:
-        return self.meaning
+        return 'half the width of an interval, such as "±2 %" or 0.02'
 
     def schema(self) -> dict[str, Any]:
         text = {"type": "string", "pattern": f"^{self._pattern}$".replace("(?:", "(")}

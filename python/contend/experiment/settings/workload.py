@@ -14,6 +14,7 @@ from typing import Any
 from contend.errors import RequestError
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.model import Differs, Need, Setting, Target, Values
+from contend.experiment.settings.own_statements import own_statements
 from contend.experiment.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, WORKLOAD, WRITES
 from contend.experiment.settings.schemas import (
     IMPORT_NAME,
@@ -139,10 +140,6 @@ def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
     return writing_share(kind, parameters) > 0
 
 
-EVENT_HEADER = re.compile(r"^[ \t]*@(\w+).*$", re.MULTILINE)
-"""First line of an event in a script of statements."""
-
-
 def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     """The share of events that may change the rows, from 0 to 1.
 
@@ -155,26 +152,11 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
     shares = parameters.get("shares")
     if not isinstance(shares, Mapping):
         return 1.0
-    before, *rest = EVENT_HEADER.split(str(parameters.get("text", "")))
-    events = [("", before), *zip(rest[::2], rest[1::2], strict=True)]
-    writing = {name for name, text in events if _WRITING_WORDS.search(text)}
+    statements = own_statements({"kind": kind, **parameters})
+    writing = {one.event for one in statements if _WRITING_WORDS.search(one.text)}
     if not writing <= shares.keys():
         return 1.0
     return sum(int(shares[name]) for name in writing) / 100
-
-
-def never_has(workload: Mapping[str, object], event: str) -> bool:
-    """Whether the user's own statements certainly do not have an event of that name, or give it no
-    share of the events."""
-    if workload["kind"] != "sql":
-        return False
-    names = set(EVENT_HEADER.findall(str(workload["text"])))
-    if event not in names:
-        return bool(names)
-    table = workload.get("shares")
-    shares: Mapping[str, object] = table if isinstance(table, Mapping) else {}
-    percent = {name: int(str(share)) for name, share in shares.items()}
-    return percent.get(event, 100 - sum(percent.values())) == 0
 
 
 def may_ask(cell: Values, tables: Iterable[str]) -> bool:

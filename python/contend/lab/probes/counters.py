@@ -12,7 +12,7 @@ from pymysql.connections import Connection
 
 from contend import host
 from contend.metrics import probed
-from contend.metrics.counters import GAUGES
+from contend.metrics.counters import COST_COUNTERS, GAUGES
 from contend.metrics.probed import DelayLine, MemberUse, ModelCounters, Probes
 from contend.servers.client import fetch
 from contend.servers.kinds import KINDS
@@ -108,6 +108,21 @@ def status_change(before: Counters, after: Counters) -> Counters:
         for name, value in after.items()
         if value != before.get(name, 0) or name in TOLD_EVEN_AT_REST
     }
+
+
+def look_at_costs(observed: Observed) -> Counters:
+    """The counters of what a statement costs; empty if the server does not list its status."""
+    names = ", ".join(f"'{name}'" for name in COST_COUNTERS)
+    try:
+        rows = fetch(observed.connection, f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
+    except pymysql.err.MySQLError:
+        return {}
+    return {str(name): int(value) for name, value in rows}
+
+
+def costs_change(before: Counters, after: Counters) -> Counters:
+    """The increase of each of them, even of those that did not change."""
+    return {name: value - before.get(name, 0) for name, value in after.items()}
 
 
 def look_at_gauges(observed: Observed) -> Counters:

@@ -218,7 +218,7 @@ def _look(evidence: Evidence) -> Explanation | None:
 def _lead(evidence: Evidence, first: Visits) -> ReportText:
     columns = len(evidence.study.roles.column_levels)
     over = " over {columns} columns" if columns > 1 else ""
-    measured = f"{{gain:gain}} %{over}" if first.gain else "not known yet"
+    measured = f"{{gain:change}}{over}" if first.gain else "not known yet"
     where = " ({hottest:table})" if first.table else ""
     return evidence.say(
         "Among {segments} segments, the most visited one gets {hottest:share} of all visits to the "
@@ -301,7 +301,7 @@ def _ceiling(evidence: Evidence, visits: Sequence[Visits]) -> ReportText:
     )
     if above:
         text = (
-            f"{text} In the table {{best:table}} the gain of {{best:gain}} % at {{best:column}} "
+            f"{text} In the table {{best:table}} the gain of {{best:change}} at {{best:column}} "
             "is above the ceiling: here the root page alone does not explain the curve."
         )
     else:
