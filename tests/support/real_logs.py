@@ -207,10 +207,9 @@ def _say(server: PrivateServer, logs: RealLogs, kind: str) -> None:
     shop.send("SET SESSION sql_mode = 'ANSI_QUOTES'")
     shop.send('SELECT "name" FROM item WHERE "id" = 1')
     shop.send("SET SESSION sql_mode = DEFAULT")
-    name = "me@localhost" if kind == "mysql" else "me@localhost"
-    shop.send(f"CREATE USER {name} IDENTIFIED BY '{SECRET}'", secret=True)
-    shop.send(f"SET PASSWORD FOR {name} = {_password(kind)}", secret=True)
-    shop.send(f"ALTER USER {name} IDENTIFIED BY '{SECRET}'", secret=True)
+    shop.send(f"CREATE USER me@localhost IDENTIFIED BY '{SECRET}'", secret=True)
+    shop.send(f"SET PASSWORD FOR me@localhost = {_password(kind)}", secret=True)
+    shop.send(f"ALTER USER me@localhost IDENTIFIED BY '{SECRET}'", secret=True)
     shop.use("crm")
     shop.send("SELECT DATABASE(), 'after use'")
     shop.send("USE shop")

@@ -220,6 +220,7 @@ fn show(path: &Path) -> Result<Value, LogError> {
     let recording = RecordingFile::open(path)?;
     let contents = &recording.contents;
     let mut line = summary(contents);
+    line.insert("type".to_owned(), json!("recording"));
     line.insert("recording".to_owned(), json!(recording.name));
     line.insert("bytes".to_owned(), json!(recording.bytes()));
     line.insert("databases".to_owned(), json!(contents.databases));
@@ -305,6 +306,7 @@ fn spread(calls: u64, wanted: u64, seed: u64) -> Vec<u64> {
 
 fn instance(number: u64, statement: &StoredStatement<'_>, databases: &[String]) -> Value {
     json!({
+        "type": "recorded_statement",
         "number": number,
         "template": statement.template,
         "session": statement.session,

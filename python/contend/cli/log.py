@@ -33,16 +33,18 @@ FORMATS = ("slow", "general", "table", "audit", "proxysql", "maxscale", "tiproxy
 REASONS = {
     "administrative": "commands that are not statements",
     "ambiguous": "their lines and their quotes end at different places",
-    "began_before": "of connections older than the log, whose database is not known",
+    "before_the_log": "of connections older than the log, whose database is not known",
     "in_routine": "ran inside a routine whose call is recorded",
     "password": "may hold a password; their text was not kept",
-    "prepared": "prepared, logged without values",
+    "no_values": "prepared, logged without values",
     "sql_prepared": "PREPARE, EXECUTE and DEALLOCATE of SQL",
     "truncated": "cut off by the server or by the end of the log",
 }
 """Why statements are not in the recording, by contend-load's names."""
 
 WARNINGS = {
+    "table_converts_bytes": "MariaDB's log tables hold ? or \\xNN in place of bytes that are not "
+    "UTF-8; its log files hold the bytes",
     "rewritten_by_pt_query_digest": "pt-query-digest wrote this log: microseconds, the session's "
     "timestamp, insert_id and rows affected are lost",
 }
@@ -93,18 +95,24 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     add(
         "--statement",
         metavar="N",
-        type=int,
+        type=_number,
         help="print the statement of this number, with its values",
     )
     add(
         "--template",
         metavar="N",
-        type=int,
+        type=_number,
         help="print some statements of this template, with their values",
     )
     add("--all", action="store_true", help=f"all templates, not only {TEMPLATES_SHOWN}")
     add("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_show)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, counted from 0")
+    return int(text)
 
 
 def _import(args: argparse.Namespace) -> int:
@@ -113,6 +121,11 @@ def _import(args: argparse.Namespace) -> int:
             f"--name: {args.name!r} cannot be a name",
             hint="Use letters, digits, - and _, such as shop-peak.",
         )
+    for file in args.files:
+        if file != "-" and not Path(file).is_file():
+            raise RequestError(
+                f"there is no file {file}", hint="Name a log, or - for standard input."
+            )
     options = [f"--{word}" for word in _modes(args.sql_mode)]
     options += [f"--format={args.format}"] if args.format else []
     total = _plain_bytes(args.files)
@@ -197,7 +210,9 @@ def _show(args: argparse.Namespace) -> int:
         say(line)
     templates = shown["templates"] if args.all else shown["templates"][:TEMPLATES_SHOWN]
     total_us = sum(one["total_us"] for one in shown["templates"])
-    rows = [("TEMPLATE", "CALLS", "TIME", "MEAN, ms", "P99, ms", "ROWS SENT", "EXAMINED", "")]
+    rows: list[tuple[str, ...]] = [
+        ("TEMPLATE", "CALLS", "TIME", "MEAN, ms", "P99, ms", "ROWS SENT", "EXAMINED", "")
+    ]
     rows += [_row(one, total_us) for one in templates]
     say("")
     for line in columns(rows, right=range(7)):
@@ -209,7 +224,9 @@ def _show(args: argparse.Namespace) -> int:
 
 def _row(one: dict[str, Any], total_us: float) -> tuple[str, ...]:
     def number(value: float | None, scale: float = 1.0) -> str:
-        return "" if value is None else f"{value / scale:.3g}"
+        if value is None:
+            return ""
+        return f"{value / scale:,.0f}" if value >= 100 * scale else f"{value / scale:.3g}"
 
     return (
         str(one["template"]),

@@ -156,19 +156,20 @@ def show_recording(program: Path, path: Path) -> dict[str, Any]:
     Raises:
         LoadFailed: the file cannot be read.
     """
-    lines, code, tail = _answer([str(program), "recording", "show", str(path)])
-    return judge(parse(lines[-1]) if lines else None, code, tail, done="recording")
+    return _last(*_answer([str(program), "recording", "show", str(path)]), "recording")
 
 
 def recorded_statements(program: Path, path: Path, *chosen: str) -> list[dict[str, Any]]:
     """Statements of a recording with their values: those that contend-load's options choose.
 
     Raises:
-        LoadFailed: there is no such statement.
+        RequestError: there is no such statement.
+        LoadFailed: the file cannot be read.
     """
     lines, code, tail = _answer([str(program), "recording", "statement", str(path), *chosen])
-    last = parse(lines[-1]) if lines else None
-    judge(last, code, tail, done="recorded_statement")
+    if code == 2 and tail:
+        raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
+    _last(lines, code, tail, "recorded_statement")
     return [json.loads(line) for line in lines]
 
 

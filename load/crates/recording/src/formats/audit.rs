@@ -10,6 +10,7 @@ use crate::entry::{
 };
 use crate::stamp;
 use contend_sql::Mode;
+use memchr::memmem;
 use std::borrow::Cow;
 
 /// Shorter statements are whole: the limit is 1024 unless it was raised.
@@ -107,6 +108,10 @@ impl AuditLog {
         let mode = self.modes.of(line.thread);
         let flaw = if !is_whole || quoted.is_none() || !is_known {
             Some(Flaw::Truncated)
+        } else if memmem::find(&text, b" NAME_CONST('").is_some() {
+            // The server puts the variables of a routine into its statements. Those without
+            // variables cannot be told from statements of the client.
+            Some(Flaw::InRoutine)
         } else if ends_in_line_comment(&text, mode) {
             Some(Flaw::Ambiguous)
         } else {

@@ -222,9 +222,13 @@ enum HeadRead<'t> {
     Other { next: usize },
 }
 
-/// The first line may be that of an entry.
+/// The first line may be that of an entry. A comment of a statement may begin like one.
 pub fn is_head(rest: &[u8]) -> bool {
-    rest.starts_with(USER)
+    let is_user = |rest: &[u8]| {
+        let line = rest.get(..memchr(b'\n', rest).unwrap_or(rest.len()));
+        line.is_some_and(|line| user_of(line).is_some())
+    };
+    rest.starts_with(USER) && is_user(rest)
         || rest.starts_with(TIME) && rest.get(TIME.len()).is_some_and(u8::is_ascii_digit)
 }
 

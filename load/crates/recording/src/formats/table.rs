@@ -7,6 +7,7 @@ use super::lines::{line_at, unescaped, user_of};
 use crate::entry::{EntryDatabase, EntryKind, LogEntry, LogError, LogReader, LogStamp, TakeEntry};
 use crate::stamp;
 use contend_sql::{Mode, Token, TokenKind, Tokens};
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
 const GENERAL: [&str; 6] = [
@@ -32,6 +33,22 @@ const SLOW: [&str; 13] = [
     "sql_text",
     "thread_id",
     "rows_affected",
+];
+
+/// The names of commands that are no statements: such a row has one in place of a text.
+const COMMANDS: [&[u8]; 12] = [
+    b"Close stmt",
+    b"Fetch",
+    b"Field List",
+    b"Init DB",
+    b"Long Data",
+    b"Ping",
+    b"Prepare",
+    b"Refresh",
+    b"Reset Connection",
+    b"Reset stmt",
+    b"Set option",
+    b"Statistics",
 ];
 
 /// A value of a row; none for NULL.
@@ -65,8 +82,43 @@ fn names_of(line: &[u8]) -> Option<Vec<String>> {
 
 /// A line of as many columns as one of the tables, with a moment first.
 fn is_row(line: &[u8]) -> bool {
-    let mut cells = line.split(|byte| *byte == b'\t');
-    cells.next().and_then(stamp::iso).is_some() && columns_of(cells.count() + 1).is_some()
+    begins_row(line) && columns_of(cells_of(line).count()).is_some()
+}
+
+/// Whether the first column is a moment.
+fn begins_row(line: &[u8]) -> bool {
+    let begin = line.get(..80.min(line.len())).unwrap_or_default();
+    let first = memchr(b'\t', begin).and_then(|end| begin.get(..end));
+    first.and_then(stamp::iso).is_some()
+}
+
+/// The columns of a line. `INTO OUTFILE` writes a tab in a value as a backslash and the tab.
+fn cells_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = unescaped_at(text, b'\t', 0);
+        rest = end.and_then(|end| text.get(end + 1..));
+        text.get(..end.unwrap_or(text.len()))
+    })
+}
+
+/// The line at `from`, with the line breaks that backslashes escape, and where the next one begins.
+fn row_at(bytes: &[u8], from: usize) -> Option<(&[u8], usize)> {
+    let end = unescaped_at(bytes, b'\n', from)?;
+    Some((bytes.get(from..end)?, end + 1))
+}
+
+/// The first such byte at or behind `from` that no backslash escapes.
+fn unescaped_at(bytes: &[u8], wanted: u8, from: usize) -> Option<usize> {
+    let mut place = from;
+    loop {
+        let found = place + memchr2(b'\\', wanted, bytes.get(place..)?)?;
+        if bytes.get(found) == Some(&wanted) {
+            return Some(found);
+        }
+        place = found + 2;
+    }
 }
 
 fn columns_of(count: usize) -> Option<&'static [&'static str]> {
@@ -113,6 +165,8 @@ impl TableLog {
         let is_insert = parts.first().is_some_and(|first| first.is_word(b"INSERT"));
         if is_insert {
             self.rows(&parts, offset, take)?;
+        } else {
+            self.skipped += (end - place) as u64;
         }
         Ok(Some(end))
     }
@@ -218,10 +272,9 @@ impl TableLog {
                 Some((us, false)) => LogStamp::EndSecond(us),
                 None => return Ok(false),
             };
-            let is_command = matches!(text, b"Prepare" | b"Close stmt" | b"Reset stmt");
             let kind = match text {
                 b"Quit" => EntryKind::Quit,
-                _ if is_command => EntryKind::Command,
+                _ if COMMANDS.contains(&text) => EntryKind::Command,
                 _ => EntryKind::Statement,
             };
             // Zero says that the statement had none.
@@ -289,10 +342,12 @@ impl LogReader for TableLog {
     ) -> Result<usize, LogError> {
         let mut place = 0;
         while place < bytes.len() {
-            let Some((line, next)) = line_at(bytes, place).or_else(|| {
-                let rest = bytes.get(place..).filter(|_| is_end)?;
-                Some((rest, bytes.len()))
-            }) else {
+            let rest = bytes.get(place..).unwrap_or_default();
+            let found = match self.columns.is_empty() && !begins_row(rest) {
+                true => line_at(bytes, place),
+                false => row_at(bytes, place),
+            };
+            let Some((line, next)) = found.or_else(|| is_end.then_some((rest, bytes.len()))) else {
                 break;
             };
             if let Some(names) = names_of(line) {
@@ -314,6 +369,10 @@ impl LogReader for TableLog {
     fn skipped(&self) -> u64 {
         self.skipped
     }
+
+    fn warnings(&self) -> Vec<&'static str> {
+        vec!["table_converts_bytes"]
+    }
 }
 
 impl TableLog {
@@ -322,7 +381,7 @@ impl TableLog {
             b"NULL" | b"\\N" => None,
             _ => Some(Cow::Owned(unescaped(text))),
         };
-        let row: Vec<TableCell<'_>> = line.split(|byte| *byte == b'\t').map(cell).collect();
+        let row: Vec<TableCell<'_>> = cells_of(line).map(cell).collect();
         let columns: Vec<&str> = match self.columns.is_empty() {
             true => columns_of(row.len()).unwrap_or_default().to_vec(),
             false => self.columns.iter().map(String::as_str).collect(),
