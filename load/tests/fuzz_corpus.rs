@@ -17,6 +17,8 @@ mod channel;
 mod handler_socket;
 #[path = "../fuzz/targets/login.rs"]
 mod login;
+#[path = "../fuzz/targets/logs.rs"]
+mod logs;
 #[path = "../fuzz/targets/model.rs"]
 mod model;
 #[path = "../fuzz/targets/plan.rs"]
@@ -100,6 +102,11 @@ fn answers_of_handler_socket() {
 #[test]
 fn logins() {
     run("login", 2000, login::run);
+}
+
+#[test]
+fn logs_of_servers() {
+    run("logs", 300, logs::run);
 }
 
 #[test]

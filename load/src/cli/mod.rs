@@ -15,6 +15,7 @@ mod null_server;
 mod outcome_lines;
 mod part;
 pub mod plan_file;
+mod recording;
 mod run;
 mod schema;
 mod script;
@@ -61,6 +62,7 @@ enum CliCommand {
     ModelServer(Box<model_server::Arguments>),
     NullServer(null_server::Arguments),
     Part(part::Arguments),
+    Recording(recording::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
     Script(script::Arguments),
@@ -110,6 +112,7 @@ pub fn main() -> ExitCode {
         CliCommand::ModelServer(arguments) => model_server::main(&arguments),
         CliCommand::NullServer(arguments) => null_server::main(&arguments),
         CliCommand::Part(arguments) => part::main(&arguments),
+        CliCommand::Recording(arguments) => recording::main(&arguments),
         CliCommand::Run(arguments) => run::main(&arguments),
         CliCommand::Schema(arguments) => schema::main(&arguments),
         CliCommand::Script(arguments) => script::main(&arguments),

@@ -5,7 +5,7 @@ tables: made, loaded from a seed, keys built."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -121,6 +121,56 @@ class ScriptProcess:
         """
         argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
         _last(*_answer(argv, plan, limit_s=WORK_S, env=env), "prepared")
+
+
+def import_log(
+    program: Path,
+    files: Sequence[str],
+    target: Path,
+    *,
+    options: Sequence[str] = (),
+    on_progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """Read logs into a recording at `target`; returns the last line of contend-load.
+
+    Args:
+        on_progress: called with the bytes read so far, and the statements found in them.
+
+    Raises:
+        LoadFailed: a file cannot be read, or is not a log of a known format.
+    """
+    argv = [str(program), "recording", "import", "--progress", f"--to={target}", *options]
+    last: dict[str, Any] | None = None
+    with Child([*argv, "--", *files], {}, takes_input="-" in files) as child:
+        for line in child.lines(limit_s=WORK_S):
+            last = parse(line)
+            if last["type"] == "recording_progress":
+                on_progress(int(last["log_bytes"]), int(last["statements"]))
+        code, tail = child.wait(), child.stderr_tail()
+    return judge(last, code, tail, done="recording_done")
+
+
+def show_recording(program: Path, path: Path) -> dict[str, Any]:
+    """What a recording holds: see docs/reference/recordings.md.
+
+    Raises:
+        LoadFailed: the file cannot be read.
+    """
+    return _last(*_answer([str(program), "recording", "show", str(path)]), "recording")
+
+
+def recorded_statements(program: Path, path: Path, *chosen: str) -> list[dict[str, Any]]:
+    """Statements of a recording with their values: those that contend-load's options choose.
+
+    Raises:
+        RequestError: there is no such statement.
+        LoadFailed: the file cannot be read.
+    """
+    lines, code, tail = _answer([str(program), "recording", "statement", str(path), *chosen])
+    if code == 2 and tail:
+        raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
+    _last(lines, code, tail, "recorded_statement")
+    return [json.loads(line) for line in lines]
 
 
 def _answer(

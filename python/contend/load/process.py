@@ -178,12 +178,18 @@ class Child:
     """A child process whose standard streams are read without a thread and within a deadline."""
 
     def __init__(
-        self, argv: list[str], env: Mapping[str, str], placement: Placement | None = None
+        self,
+        argv: list[str],
+        env: Mapping[str, str],
+        placement: Placement | None = None,
+        *,
+        takes_input: bool = False,
     ) -> None:
+        """`takes_input`: its standard input is contend's own."""
         prefix = () if placement is None else placement.prefix()
         self._process = subprocess.Popen(
             [*prefix, argv[0], f"--die-with={os.getpid()}", *argv[1:]],
-            stdin=subprocess.PIPE,
+            stdin=None if takes_input else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **env},
