@@ -57,7 +57,7 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     add_import(actions.add_parser("import", help="read logs into a recording"))
-    add_show(actions.add_parser("show", help="show what is in a recording"))
+    add_show(actions.add_parser("show", help="show the statements of a recording by their form"))
     listing = actions.add_parser("list", help="list the recordings")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(run=_list)

@@ -50,7 +50,9 @@ COMMANDS: dict[str, Subcommand] = {
     "restore": Subcommand("restore", "revert changes that a killed command left on a server"),
     "server": Subcommand("server", "download servers without root; list or remove them"),
     "data": Subcommand("data", "import your own dump; list or remove datasets"),
-    "log": Subcommand("log", "read the statements of your server's log; show what is in it"),
+    "log": Subcommand(
+        "log", "read your server's log into a recording of its statements, and show them"
+    ),
     "check": Subcommand("data", "check the consistency conditions of a schema's tables"),
     "doctor": Subcommand("doctor", "check this host or a server for problems, with their fix"),
     "calibrate": Subcommand("calibrate", "measure the limits of the load generator on this host"),

@@ -110,7 +110,7 @@ impl AuditLog {
             Some(Flaw::Truncated)
         } else if memmem::find(&text, b" NAME_CONST('").is_some() {
             // The server puts the variables of a routine into its statements. Those without
-            // variables cannot be told from statements of the client.
+            // variables look like statements of the client.
             Some(Flaw::InRoutine)
         } else if ends_in_line_comment(&text, mode) {
             Some(Flaw::Ambiguous)

@@ -35,7 +35,7 @@ const SLOW: [&str; 13] = [
     "rows_affected",
 ];
 
-/// The names of commands that are no statements: such a row has one in place of a text.
+/// The names of commands that are not statements: such a row has one in place of a text.
 const COMMANDS: [&[u8]; 12] = [
     b"Close stmt",
     b"Fetch",
