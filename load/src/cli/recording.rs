@@ -8,7 +8,7 @@ use contend_random::Stream;
 use contend_recording::formats::LogFormat;
 use contend_recording::{
     Imported, Importer, LogError, LogInput, RecordingContents, RecordingFile, StoredStatement,
-    TemplateRow,
+    TemplateRow, spread,
 };
 use contend_sql::Mode;
 use serde_json::{Map, Value, json};
@@ -268,7 +268,7 @@ fn statements(arguments: &StatementArguments) -> Result<ExitCode, CommandError> 
             let row = recording.contents.templates.get(number as usize);
             let calls = row.map_or(0, |row| row.calls);
             let wanted = arguments.sample.unwrap_or(calls);
-            let places = spread(calls, wanted, arguments.seed);
+            let places = spread(calls, wanted, &mut Stream::new(arguments.seed, 0));
             recording.of_template(number, &places, &mut print)
         }
     };
@@ -289,19 +289,6 @@ fn statements(arguments: &StatementArguments) -> Result<ExitCode, CommandError> 
         ),
     };
     Err(limit.into())
-}
-
-/// Places among `calls`: one drawn from each of `wanted` equal parts.
-fn spread(calls: u64, wanted: u64, seed: u64) -> Vec<u64> {
-    let wanted = wanted.min(calls);
-    let mut random = Stream::new(seed, 0);
-    let edge = |part: u64| {
-        let edge = u128::from(part) * u128::from(calls) / u128::from(wanted.max(1));
-        u64::try_from(edge).unwrap_or(calls)
-    };
-    (0..wanted)
-        .map(|part| edge(part) + random.below((edge(part + 1) - edge(part)).max(1)))
-        .collect()
 }
 
 fn instance(number: u64, statement: &StoredStatement<'_>, databases: &[String]) -> Value {
@@ -327,24 +314,4 @@ fn instance(number: u64, statement: &StoredStatement<'_>, databases: &[String]) 
         "log_offset": statement.offset,
         "text": contend_recording::latin1(statement.text),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_spread_and_repeats_with_its_seed() {
-        let places = spread(1000, 10, 7);
-        assert!(
-            places
-                .iter()
-                .zip(0..)
-                .all(|(place, part)| place / 100 == part)
-        );
-        assert_eq!(places, spread(1000, 10, 7));
-        assert_ne!(places, spread(1000, 10, 8));
-        assert_eq!(spread(3, 10, 7), [0, 1, 2]);
-        assert_eq!(spread(0, 10, 7), [0; 0]);
-    }
 }

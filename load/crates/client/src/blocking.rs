@@ -8,9 +8,11 @@
 
 mod broken;
 mod doubt;
+mod pieces;
 mod statements;
 
 pub use broken::Broken;
+pub use pieces::TakePiece;
 pub use statements::{ControlConnection, TextRows, Whole};
 
 use super::Target;

@@ -3,11 +3,16 @@
 //! Order: one `hello`; any number of `phase` and `interval` lines, or of `slice` lines if the run
 //! has arms; then one `done` or one `error`.
 
+mod ask;
 mod figures;
 mod fill;
 mod look;
 mod shown;
 
+pub use ask::{
+    AskDone, AskEnded, AskHello, AskHelloArm, AskOutcome, AskProgress, AskedArm, AskedFigures,
+    AskedPair, AskedTemplate, LeftOut, MissingTable, TimestampRefused,
+};
 pub use figures::{EventCounts, Figures, LinkCounts, Percentiles, QueryCounts, WindowFigures};
 pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
 pub use look::{FutexReads, SlowTimes, ThreadTimes};

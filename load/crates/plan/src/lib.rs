@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+mod ask;
 mod workload;
 
+pub use ask::{ASK_ARMS_MAX, ASK_PLAN_VERSION, AskArm, AskPlan};
 pub use workload::{Script, ScriptValue, Workload};
 
 /// The version this program reads. Plans of a different version are refused.

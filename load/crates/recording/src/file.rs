@@ -379,8 +379,15 @@ impl RecordingFile {
         }
     }
 
+    /// The blocks with statements of a template, and how many each has.
+    pub(crate) fn blocks_of(&self, template: u32) -> impl Iterator<Item = (usize, u32)> {
+        let blocks = self.directory.templates.get(template as usize);
+        let blocks = blocks.into_iter().flatten();
+        blocks.map(|(block, count)| (*block as usize, *count))
+    }
+
     /// Passes on the statements of a block, with their numbers.
-    fn each_of_block(
+    pub(crate) fn each_of_block(
         &mut self,
         block: usize,
         take: &mut dyn FnMut(u64, StoredStatement<'_>),

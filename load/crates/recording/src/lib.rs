@@ -5,6 +5,7 @@
 //! [`RecordingFile`] reads. Texts are bytes, and the quotes in them are read by `contend_sql`.
 
 mod clock;
+mod determined;
 mod entry;
 mod file;
 pub mod formats;
@@ -12,6 +13,7 @@ mod import;
 mod input;
 mod names;
 mod reads;
+mod sample;
 mod sort;
 mod stamp;
 mod stored;
@@ -19,7 +21,9 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod times;
+mod undone;
 
+pub use determined::{Determined, determined};
 pub use entry::{
     EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
 };
@@ -27,5 +31,7 @@ pub use file::{RecordedSession, RecordingContents, RecordingFile, TemplateRow, l
 pub use import::{Imported, Importer, REASONS};
 pub use input::{ENTRY_BYTES_MAX, LogInput};
 pub use reads::only_reads;
+pub use sample::spread;
 pub use stored::StoredStatement;
 pub use template::{StatementShape, Templates};
+pub use undone::lasts;

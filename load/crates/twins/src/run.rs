@@ -1,0 +1,330 @@
+//! Sends a sample to all arms.
+
+use super::ASK_OUTCOME_VERSION;
+use super::arm::{ArmLink, AskAnswer, AskManner, AskedOnce};
+use super::order::{balanced, shuffle};
+use super::sample::{AskSample, SampledStatement};
+use super::tally::{ArmTally, TemplateTally};
+use contend_figures::Latency;
+use contend_figures::outcome::{
+    AskDone, AskEnded, AskHello, AskHelloArm, AskOutcome, AskProgress, AskedArm, Failure,
+    MissingTable, TimestampRefused,
+};
+use contend_plan::{AskArm, AskPlan};
+use contend_random::Stream;
+use contend_reactor::clock::process_cpu_ns;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Statements sent before the first round: this part of the sample.
+const WARM_PART: usize = 10;
+/// Interval between progress lines.
+const PROGRESS: Duration = Duration::from_millis(500);
+/// Missing tables that are named.
+const MISSING_NAMED: usize = 10;
+
+/// Takes the lines of a run.
+pub type TakeOutcome<'a> = &'a mut dyn FnMut(AskOutcome);
+
+/// Sends the sample to all arms, in random order. Raising `stop` ends it after the statement in
+/// progress.
+///
+/// # Errors
+/// A server cannot be reached, or is lost and does not come back.
+pub fn run(
+    plan: &AskPlan,
+    sample: &AskSample,
+    stop: &AtomicBool,
+    take: TakeOutcome<'_>,
+) -> Result<AskDone, Failure> {
+    let arms = plan.arms.iter().map(ArmLink::open);
+    let mut arms = arms.collect::<Result<Vec<_>, _>>()?;
+    take(hello(plan, sample, &arms));
+    let mut refused = None;
+    if plan.set_timestamp {
+        for arm in &mut arms {
+            refused = refused.or(arm.refuses_timestamp()?);
+        }
+    }
+    let mut run = AskRun {
+        plan,
+        sample,
+        stop,
+        begun: Instant::now(),
+        progress: Instant::now(),
+        manner: AskManner {
+            limit: Duration::from_secs_f64(plan.limit_s),
+            sets_timestamp: plan.set_timestamp && refused.is_none(),
+        },
+        tallies: vec![TemplateTally::new(arms.len()); sample.templates.len()],
+        orders: orders(plan, sample),
+        missing: Vec::new(),
+        arms,
+    };
+    let cpu_before: Vec<_> = plan.arms.iter().map(cpu_ns).collect();
+    let mut random = Stream::new(plan.seed, 3);
+    let mut warm = 0;
+    let mut ended = None;
+    if plan.warm {
+        let first = warm_statements(sample, &mut random);
+        ended = run.pass(&first, None, &mut warm, take)?;
+    }
+    let mut asked = 0;
+    for round in 0..plan.rounds {
+        if ended.is_some() {
+            break;
+        }
+        let mut all: Vec<_> = (0..sample.statements.len()).collect();
+        shuffle(&mut all, &mut random);
+        ended = run.pass(&all, Some(round), &mut asked, take)?;
+    }
+    let cpu_after = plan.arms.iter().map(cpu_ns);
+    let cpu_ns = cpu_before.into_iter().zip(cpu_after);
+    let cpu_us = cpu_ns.map(|(before, after)| Some((after?.checked_sub(before?)?) as f64 / 1e3));
+    let cpu_us = cpu_us.collect();
+    let ended = ended.unwrap_or(AskEnded::Done);
+    Ok(run.done(ended, warm, cpu_us, refused))
+}
+
+fn hello(plan: &AskPlan, sample: &AskSample, arms: &[ArmLink<'_>]) -> AskOutcome {
+    let arms = plan.arms.iter().zip(arms).map(|(arm, link)| AskHelloArm {
+        arm: arm.name.clone(),
+        server_version: link.server_version.clone(),
+    });
+    AskOutcome::Hello(AskHello {
+        version: ASK_OUTCOME_VERSION,
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        recording: sample.recording.clone(),
+        statements: sample.statements.len() as u64,
+        templates: sample.templates.len() as u64,
+        arms: arms.collect(),
+    })
+}
+
+/// CPU time of an arm's processes.
+fn cpu_ns(arm: &AskArm) -> Option<u64> {
+    let watch = arm.watch.as_ref()?;
+    let pids = std::iter::once(&watch.pid).chain(&watch.more);
+    pids.map(|pid| process_cpu_ns(*pid)).sum()
+}
+
+/// The orders of the arms for each statement and round, balanced within each template.
+fn orders(plan: &AskPlan, sample: &AskSample) -> Vec<Vec<Vec<usize>>> {
+    let mut random = Stream::new(plan.seed, 2);
+    let rounds = plan.rounds as usize;
+    let mut orders: Vec<_> = sample
+        .templates
+        .iter()
+        .map(|template| {
+            let count = template.statements as usize * rounds;
+            balanced(plan.arms.len(), count, &mut random).into_iter()
+        })
+        .collect();
+    let statements = sample.statements.iter();
+    statements
+        .map(|statement| {
+            let orders = orders.get_mut(statement.template);
+            orders.map_or_else(Vec::new, |orders| orders.by_ref().take(rounds).collect())
+        })
+        .collect()
+}
+
+/// The statements to send before the first round: one of each template, so that its tables are open
+/// and their statistics read, and others up to a tenth of all. All of them would double the time; a
+/// cold page costs every arm about the same, since the order of the arms is random.
+fn warm_statements(sample: &AskSample, random: &mut Stream) -> Vec<usize> {
+    let mut all: Vec<_> = sample.statements.iter().enumerate().collect();
+    shuffle(&mut all, random);
+    let mut seen = vec![false; sample.templates.len()];
+    let (mut first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, statement)| {
+        let seen = seen.get_mut(statement.template);
+        seen.is_some_and(|seen| !std::mem::replace(seen, true))
+    });
+    let more = (sample.statements.len() / WARM_PART).saturating_sub(first.len());
+    first.extend(rest.into_iter().take(more));
+    shuffle(&mut first, random);
+    first.into_iter().map(|(place, _)| place).collect()
+}
+
+struct AskRun<'p> {
+    plan: &'p AskPlan,
+    sample: &'p AskSample,
+    stop: &'p AtomicBool,
+    begun: Instant,
+    /// The last progress line.
+    progress: Instant,
+    manner: AskManner,
+    arms: Vec<ArmLink<'p>>,
+    tallies: Vec<TemplateTally>,
+    /// For each statement and round.
+    orders: Vec<Vec<Vec<usize>>>,
+    /// Tables that any arm lacks, the first one first, and how many statements failed for each.
+    missing: Vec<(String, u64)>,
+}
+
+impl AskRun<'_> {
+    /// Sends these statements, in this order: in a round, or before the first one. Returns why it
+    /// ended before the last.
+    fn pass(
+        &mut self,
+        places: &[usize],
+        round: Option<u32>,
+        asked: &mut u64,
+        take: TakeOutcome<'_>,
+    ) -> Result<Option<AskEnded>, Failure> {
+        let rounds = u64::from(round.map_or(1, |_| self.plan.rounds));
+        for place in places {
+            if let Some(ended) = self.ended() {
+                return Ok(Some(ended));
+            }
+            if self.progress.elapsed() >= PROGRESS {
+                self.progress = Instant::now();
+                take(AskOutcome::AskProgress(AskProgress {
+                    phase: round.map_or("warm", |_| "timed").to_owned(),
+                    asked: *asked,
+                    of: places.len() as u64 * rounds,
+                    elapsed_s: self.begun.elapsed().as_secs_f64(),
+                }));
+            }
+            let Some(statement) = self.sample.statements.get(*place) else {
+                continue;
+            };
+            let tally = self.tallies.get(statement.template);
+            if tally.is_none_or(TemplateTally::is_stopped) {
+                continue;
+            }
+            let Some(answers) = self.ask(*place, statement, round.unwrap_or(0))? else {
+                return Ok(Some(AskEnded::Signal));
+            };
+            *asked += 1;
+            if let Some(tally) = self.tallies.get_mut(statement.template) {
+                match round {
+                    None => tally.warm(&answers),
+                    Some(_) => tally.add(statement, &answers),
+                }
+            }
+            if round.is_some() {
+                self.note_missing(&answers);
+            }
+        }
+        Ok(None)
+    }
+
+    fn ended(&self) -> Option<AskEnded> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Some(AskEnded::Signal);
+        }
+        let limit_s = self.plan.for_s?;
+        (self.begun.elapsed().as_secs_f64() >= limit_s).then_some(AskEnded::Time)
+    }
+
+    /// Sends a statement to all arms and returns their answers in the order of the plan; none if a
+    /// signal came before the last arm.
+    fn ask(
+        &mut self,
+        place: usize,
+        statement: &SampledStatement,
+        round: u32,
+    ) -> Result<Option<Vec<AskedOnce>>, Failure> {
+        let orders = self.orders.get(place);
+        let order = orders.and_then(|orders| orders.get(round as usize));
+        let mut answers = vec![None; self.arms.len()];
+        for arm in order.into_iter().flatten() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if let (Some(link), Some(answer)) = (self.arms.get_mut(*arm), answers.get_mut(*arm)) {
+                *answer = Some(link.ask(statement, &self.sample.databases, self.manner)?);
+            }
+        }
+        Ok(answers.into_iter().collect())
+    }
+
+    fn note_missing(&mut self, answers: &[AskedOnce]) {
+        let mut names: Vec<_> = answers
+            .iter()
+            .filter_map(|asked| match &asked.answer {
+                AskAnswer::Refused { missing, .. } => missing.as_ref(),
+                _ => None,
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            match self.missing.iter_mut().find(|(known, _)| known == name) {
+                Some((_, count)) => *count += 1,
+                None => self.missing.push((name.clone(), 1)),
+            }
+        }
+    }
+
+    fn done(
+        &self,
+        ended: AskEnded,
+        warm: u64,
+        cpu_us: Vec<Option<f64>>,
+        timestamp_refused: Option<TimestampRefused>,
+    ) -> AskDone {
+        let names: Vec<_> = self.plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let mut latency = Latency::new();
+        let rows = self.sample.templates.iter().zip(&self.tallies);
+        let templates: Vec<_> = rows
+            .clone()
+            .map(|(row, tally)| tally.figures(row, self.plan.rounds, &names, &mut latency))
+            .collect();
+        let mut sums = vec![ArmTally::default(); names.len()];
+        for tally in &self.tallies {
+            sums.iter_mut()
+                .zip(&tally.arms)
+                .for_each(|(sum, arm)| sum.merge(arm));
+        }
+        let arms = names.iter().zip(&sums).zip(&self.arms).zip(cpu_us);
+        let arms = arms.map(|(((name, sum), link), watched_cpu_us)| AskedArm {
+            arm: (*name).to_owned(),
+            figures: sum.figures(&mut latency),
+            watched_cpu_us,
+            reconnects: link.reconnects,
+        });
+        let is_incomplete =
+            |tally: &TemplateTally, planned| !tally.is_stopped() && tally.asked < planned;
+        let left_out = self.sample.left_out.iter();
+        let left_out: BTreeMap<_, _> = left_out
+            .map(|(reason, left_out)| ((*reason).to_owned(), left_out.clone()))
+            .collect();
+        let missing = self.missing.iter().take(MISSING_NAMED);
+        AskDone {
+            ended,
+            elapsed_s: self.begun.elapsed().as_secs_f64(),
+            shares_of: if self.sample.is_by_time {
+                "time"
+            } else {
+                "calls"
+            }
+            .to_owned(),
+            asked: templates.iter().map(|template| template.asked).sum(),
+            planned: templates.iter().map(|template| template.planned).sum(),
+            warm,
+            incomplete_templates: templates
+                .iter()
+                .zip(&self.tallies)
+                .filter(|(row, tally)| is_incomplete(tally, row.planned))
+                .count() as u64,
+            arms: arms.collect(),
+            left_out,
+            missing_tables: missing
+                .map(|(table, statements)| MissingTable {
+                    table: table.clone(),
+                    statements: *statements,
+                })
+                .collect(),
+            missing_tables_total: self.missing.len() as u64,
+            missing_tables_share: rows
+                .map(|(row, tally)| row.share * tally.missing_share())
+                .sum(),
+            timestamp_refused,
+            templates,
+        }
+    }
+}
