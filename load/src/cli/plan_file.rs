@@ -1,5 +1,6 @@
 //! Reads a plan and refuses one that makes no sense, with one line of advice.
 
+pub mod ask;
 mod load;
 pub mod nodes;
 
@@ -28,6 +29,10 @@ pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 /// # Errors
 /// One line for the reader of the plan.
 pub fn read(source: &str) -> Result<Plan, String> {
+    parse(&text_of(source)?)
+}
+
+fn text_of(source: &str) -> Result<String, String> {
     let mut text = String::new();
     let read = match source {
         "-" => std::io::stdin()
@@ -37,7 +42,7 @@ pub fn read(source: &str) -> Result<Plan, String> {
             .and_then(|file| file.take(PLAN_BYTES_MAX).read_to_string(&mut text)),
     };
     read.map_err(|error| format!("cannot read the plan {source}: {error}"))?;
-    parse(&text)
+    Ok(text)
 }
 
 /// A plan from its text, checked.

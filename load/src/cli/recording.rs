@@ -1,5 +1,7 @@
 //! `contend-load recording`: logs of servers as recordings of their statements.
 
+mod ask;
+
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use contend_console::output::{self, CommandError};
@@ -28,6 +30,7 @@ enum RecordingCommand {
     Import(ImportArguments),
     Show(ShowArguments),
     Statement(StatementArguments),
+    Ask(ask::Arguments),
 }
 
 /// Make a recording of one or more log files. The statements that can be sent again are in it; the
@@ -91,6 +94,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
             output::whole_json(&show(&arguments.path).map_err(failure)?)
         }
         RecordingCommand::Statement(arguments) => statements(arguments),
+        RecordingCommand::Ask(arguments) => ask::main(arguments),
     }
 }
 

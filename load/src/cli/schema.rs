@@ -1,12 +1,12 @@
-//! `contend-load schema plan|outcome|model`: input and output, as JSON Schema.
+//! `contend-load schema DOCUMENT`: input and output, as JSON Schema.
 
 use clap::ValueEnum;
 use contend_console::output;
 use contend_console::output::CommandError;
-use contend_figures::outcome::Outcome;
+use contend_figures::outcome::{AskOutcome, Outcome};
 use contend_model::Knobs;
 use contend_model::variables::ServerVariables;
-use contend_plan::Plan;
+use contend_plan::{AskPlan, Plan};
 use contend_workloads::registry;
 
 use schemars::SchemaGenerator;
@@ -26,6 +26,12 @@ enum SchemaDocument {
     Plan,
     /// The lines that `run` writes.
     Outcome,
+    /// The input of `recording ask`.
+    #[value(name = "ask_plan")]
+    AskPlan,
+    /// The lines that `recording ask` writes.
+    #[value(name = "ask_outcome")]
+    AskOutcome,
     /// The variables and the knobs of `model-server`.
     Model,
 }
@@ -34,6 +40,8 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     let schema = match arguments.document {
         SchemaDocument::Plan => plan(),
         SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),
+        SchemaDocument::AskPlan => schemars::schema_for!(AskPlan).to_value(),
+        SchemaDocument::AskOutcome => schemars::schema_for!(AskOutcome).to_value(),
         SchemaDocument::Model => model(),
     };
     // The alternate form is the indented one.

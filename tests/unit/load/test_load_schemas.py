@@ -36,7 +36,7 @@ def check(name: str, document: object) -> None:
     jsonschema.Draft202012Validator(json.loads(committed(name))).validate(document)
 
 
-@pytest.mark.parametrize("name", ["plan", "outcome", "model"])
+@pytest.mark.parametrize("name", ["plan", "outcome", "ask_plan", "ask_outcome", "model"])
 def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program: Path) -> None:
     printed = subprocess.run(
         [load_program, "schema", name], capture_output=True, text=True, check=True

@@ -12,7 +12,7 @@ mod sample;
 mod tally;
 
 pub use run::run;
-pub use sample::AskSample;
+pub use sample::{AskSample, SampledStatement, SampledTemplate};
 
 /// The version of the lines that a run writes.
 pub const ASK_OUTCOME_VERSION: u32 = 1;

@@ -62,7 +62,11 @@ mod tests {
             ("version", json!(2), "version 2"),
             ("arms", json!([]), "arms: 0"),
             ("arms", json!([arm, arm]), "arms[1].name"),
-            ("arms", json!([{"name": "a", "server": {}}]), "arms[0].server"),
+            (
+                "arms",
+                json!([{"name": "a", "server": {}}]),
+                "arms[0].server",
+            ),
             ("each", json!(0), "each"),
             ("limit_s", json!(0), "limit_s"),
             ("for_s", json!(-1), "for_s"),
