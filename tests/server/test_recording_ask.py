@@ -213,19 +213,19 @@ def test_time_and_signals_end_a_run_with_what_it_has(
     arm = {"name": "a", "server": {"socket": str(servers[0].socket), "user": "root"}}
     recording = str(tmp_path / "shop.recording")
     plan = {"version": 1, "recording": recording, "arms": [arm], "rounds": 1000}
-    program = subprocess.Popen(
+    with subprocess.Popen(
         [load_program, "recording", "ask", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert program.stdin is not None
-    assert program.stdout is not None
-    program.stdin.write(json.dumps(plan))
-    program.stdin.close()
-    assert json.loads(program.stdout.readline())["type"] == "hello"
-    assert json.loads(program.stdout.readline())["type"] == "ask_progress"
-    program.send_signal(signal.SIGTERM)
-    last = json.loads(program.stdout.readlines()[-1])
-    assert (last["type"], last["ended"]) == ("ask_done", "signal")
-    assert program.wait(10) == 0
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write(json.dumps(plan))
+        program.stdin.close()
+        assert json.loads(program.stdout.readline())["type"] == "hello"
+        assert json.loads(program.stdout.readline())["type"] == "ask_progress"
+        program.send_signal(signal.SIGTERM)
+        last = json.loads(program.stdout.readlines()[-1])
+        assert (last["type"], last["ended"]) == ("ask_done", "signal")
+        assert program.wait(10) == 0

@@ -373,8 +373,9 @@ fn wants_file() -> WireError {
 
 fn refused(error: &ServerError) -> AskAnswer {
     let is_missing = error.code == NO_SUCH_TABLE;
+    // Behind the name: "doesn't exist", or that in a different language.
     let quoted = is_missing.then(|| error.message.split_once('\'')).flatten();
-    let name = quoted.and_then(|(_, rest)| rest.rsplit_once('\''));
+    let name = quoted.and_then(|(_, rest)| rest.split_once("' ").or(rest.split_once('\'')));
     AskAnswer::Refused {
         code: error.code,
         missing: name.map(|(name, _)| name.to_owned()),

@@ -10,21 +10,18 @@ pub fn shuffle<T>(items: &mut [T], random: &mut Stream) {
     }
 }
 
-/// Orders of the arms. In every `arms` orders from the beginning each arm has each place once.
-pub fn balanced(arms: usize, count: usize, random: &mut Stream) -> Vec<Vec<usize>> {
-    let mut orders = Vec::with_capacity(count);
-    while orders.len() < count {
-        let mut first: Vec<usize> = (0..arms).collect();
-        shuffle(&mut first, random);
-        let mut turns: Vec<usize> = (0..arms).collect();
-        shuffle(&mut turns, random);
-        for turn in turns.into_iter().take(count - orders.len()) {
-            let mut order = first.clone();
-            order.rotate_left(turn);
-            orders.push(order);
-        }
-    }
-    orders
+/// The order of the arms for the asking number `number` of a template, which `random` belongs to.
+/// In every `arms` askings from the beginning each arm has each place once.
+pub fn balanced(arms: usize, number: u64, random: &Stream) -> Vec<usize> {
+    let of = arms.max(1) as u64;
+    let mut random = random.part(number / of);
+    let mut order: Vec<usize> = (0..arms).collect();
+    shuffle(&mut order, &mut random);
+    let mut turns: Vec<usize> = (0..arms).collect();
+    shuffle(&mut turns, &mut random);
+    let turn = turns.get((number % of) as usize);
+    order.rotate_left(turn.copied().unwrap_or(0));
+    order
 }
 
 #[cfg(test)]
@@ -34,8 +31,9 @@ mod tests {
     #[test]
     fn each_arm_has_each_place_equally_often() {
         for (arms, count) in [(1, 5), (2, 10), (3, 9), (8, 40)] {
-            let orders = balanced(arms, count, &mut Stream::new(1, 0));
-            assert_eq!(orders.len(), count);
+            let random = Stream::new(1, 0);
+            let orders = (0..count).map(|number| balanced(arms, number, &random));
+            let orders: Vec<_> = orders.collect();
             for block in orders.chunks(arms) {
                 for place in 0..arms {
                     let mut there: Vec<_> = block.iter().map(|order| order[place]).collect();
@@ -45,7 +43,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(balanced(2, 3, &mut Stream::new(1, 0)).len(), 3);
     }
 
     #[test]

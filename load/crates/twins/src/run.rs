@@ -58,7 +58,7 @@ pub fn run(
             sets_timestamp: plan.set_timestamp && refused.is_none(),
         },
         tallies: vec![TemplateTally::new(arms.len()); sample.templates.len()],
-        orders: orders(plan, sample),
+        places: places(sample),
         missing: Vec::new(),
         arms,
     };
@@ -110,23 +110,14 @@ fn cpu_ns(arm: &AskArm) -> Option<u64> {
     pids.map(|pid| process_cpu_ns(*pid)).sum()
 }
 
-/// The orders of the arms for each statement and round, balanced within each template.
-fn orders(plan: &AskPlan, sample: &AskSample) -> Vec<Vec<Vec<usize>>> {
-    let mut random = Stream::new(plan.seed, 2);
-    let rounds = plan.rounds as usize;
-    let mut orders: Vec<_> = sample
-        .templates
-        .iter()
-        .map(|template| {
-            let count = template.statements as usize * rounds;
-            balanced(plan.arms.len(), count, &mut random).into_iter()
-        })
-        .collect();
+/// The place of each statement within its template.
+fn places(sample: &AskSample) -> Vec<u64> {
+    let mut counts = vec![0; sample.templates.len()];
     let statements = sample.statements.iter();
     statements
-        .map(|statement| {
-            let orders = orders.get_mut(statement.template);
-            orders.map_or_else(Vec::new, |orders| orders.by_ref().take(rounds).collect())
+        .map(|statement| match counts.get_mut(statement.template) {
+            Some(count) => std::mem::replace(count, *count + 1),
+            None => 0,
         })
         .collect()
 }
@@ -158,8 +149,8 @@ struct AskRun<'p> {
     manner: AskManner,
     arms: Vec<ArmLink<'p>>,
     tallies: Vec<TemplateTally>,
-    /// For each statement and round.
-    orders: Vec<Vec<Vec<usize>>>,
+    /// Of each statement, within its template.
+    places: Vec<u64>,
     /// Tables that any arm lacks, the first one first, and how many statements failed for each.
     missing: Vec<(String, u64)>,
 }
@@ -228,14 +219,15 @@ impl AskRun<'_> {
         statement: &SampledStatement,
         round: u32,
     ) -> Result<Option<Vec<AskedOnce>>, Failure> {
-        let orders = self.orders.get(place);
-        let order = orders.and_then(|orders| orders.get(round as usize));
+        let place = self.places.get(place).copied().unwrap_or_default();
+        let number = place * u64::from(self.plan.rounds) + u64::from(round);
+        let random = Stream::new(self.plan.seed, 2).part(statement.template as u64);
         let mut answers = vec![None; self.arms.len()];
-        for arm in order.into_iter().flatten() {
+        for arm in balanced(self.arms.len(), number, &random) {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            if let (Some(link), Some(answer)) = (self.arms.get_mut(*arm), answers.get_mut(*arm)) {
+            if let (Some(link), Some(answer)) = (self.arms.get_mut(arm), answers.get_mut(arm)) {
                 *answer = Some(link.ask(statement, &self.sample.databases, self.manner)?);
             }
         }

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used)]
 use contend_figures::outcome::{AskDone, AskEnded, AskOutcome};
 use contend_plan::AskPlan;
+use contend_reactor::socket::Address;
 use contend_recording::Determined;
 use contend_servers::null_server::testing::NullServer;
 use contend_servers::serve::{Answering, Cell, ColumnOut, Refusal, ReplyWriter, ServiceTime};
 use contend_twins::{AskSample, SampledStatement, SampledTemplate, run};
 use contend_wire::mysql::BoundValues;
-use contend_reactor::socket::Address;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -45,7 +45,11 @@ impl Answering for Fake {
         }
         let columns = [ColumnOut::text("a")];
         let other = format!("{}{text}", self.arm);
-        let shown = if text.contains("differs") { &other } else { &text };
+        let shown = if text.contains("differs") {
+            &other
+        } else {
+            &text
+        };
         reply.columns(&columns);
         reply.row(&columns, &[Cell::Text(shown.as_bytes())]);
         reply.end_of_rows();
@@ -134,7 +138,10 @@ fn asked(words: &[&str], keys: serde_json::Value) -> (AskDone, Vec<(&'static str
 #[test]
 fn each_statement_is_sent_to_both_arms_before_the_next_and_each_begins_half() {
     let (done, log) = asked(&["one", "two"], serde_json::json!({"rounds": 2}));
-    assert_eq!((done.ended, done.asked, done.planned), (AskEnded::Done, 40, 40));
+    assert_eq!(
+        (done.ended, done.asked, done.planned),
+        (AskEnded::Done, 40, 40)
+    );
     let texts: Vec<_> = log
         .iter()
         .filter(|(_, text)| text.starts_with("SELECT '"))
@@ -156,7 +163,13 @@ fn each_statement_is_sent_to_both_arms_before_the_next_and_each_begins_half() {
     assert_eq!(sets.count(), 80);
     let template = &done.templates[0];
     assert_eq!(template.pairs[0].pairs, 20);
-    assert_eq!((template.arms[0].rows_logged, template.arms[0].rows_as_logged), (20, 10));
+    assert_eq!(
+        (
+            template.arms[0].rows_logged,
+            template.arms[0].rows_as_logged
+        ),
+        (20, 10)
+    );
     assert_eq!(done.arms[1].figures.count, 40);
 }
 
@@ -181,7 +194,10 @@ fn a_template_that_is_too_slow_three_times_is_not_sent_again() {
     let (done, _) = asked(&["slow", "quick"], serde_json::json!({"limit_s": 0.1}));
     let slow = &done.templates[0];
     assert_eq!(slow.stopped.as_deref(), Some("too_slow"));
-    assert_eq!((slow.asked, slow.arms[0].too_slow, slow.arms[1].too_slow), (3, 3, 3));
+    assert_eq!(
+        (slow.asked, slow.arms[0].too_slow, slow.arms[1].too_slow),
+        (3, 3, 3)
+    );
     assert_eq!(done.templates[1].asked, 10);
     assert_eq!((done.ended, done.incomplete_templates), (AskEnded::Done, 0));
 }
