@@ -55,9 +55,7 @@ def servers(
 
 
 @pytest.fixture
-def ask(
-    load_program: Path, servers: tuple[PrivateServer, PrivateServer], tmp_path: Path
-) -> Ask:
+def ask(load_program: Path, servers: tuple[PrivateServer, PrivateServer], tmp_path: Path) -> Ask:
     """`ask(entries, **keys)`: imports a log and asks its statements; the last line."""
 
     def work(entries: list[str], **keys: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ impl RecordingFile {
         wanted: &BTreeMap<u32, Vec<u64>>,
         take: &mut dyn FnMut(u64, StoredStatement<'_>),
     ) -> Result<(), LogError> {
-        // The templates of which a block has wanted statements, and the place of its first one.
+        // For each block, the templates with wanted statements in it.
         let mut blocks: BTreeMap<usize, BTreeMap<u32, WantedPlaces<'_>>> = BTreeMap::new();
         for (template, places) in wanted {
             let mut rest = &places[..];

@@ -3,7 +3,7 @@
 use contend_wire::mysql::ResultRows;
 use contend_wire::{Capabilities, Value, WireError};
 
-/// So much of an answer is kept and read only after its end, outside its time.
+/// Bytes of an answer that are kept and read only after its end, outside its time.
 const KEPT_BYTES: usize = 4 << 20;
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// In place of a length.
@@ -39,7 +39,7 @@ impl AnswerDigest {
         }
     }
 
-    /// Reads what was kept.
+    /// Reads the bytes that were kept.
     ///
     /// # Errors
     /// Like [`Self::take`].

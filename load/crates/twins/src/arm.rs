@@ -60,7 +60,7 @@ pub struct AskManner {
 
 /// State of a session that statements change; none: not known.
 #[derive(Debug, Default)]
-struct SessionState {
+struct ArmSession {
     database: Option<u32>,
     /// ANSI_QUOTES and NO_BACKSLASH_ESCAPES.
     quotes: Option<(bool, bool)>,
@@ -74,7 +74,7 @@ pub struct ArmLink<'p> {
     connection: String,
     /// The session's own `sql_mode`.
     sql_mode: String,
-    session: SessionState,
+    session: ArmSession,
     lacks_databases: BTreeSet<u32>,
     pub server_version: String,
     pub reconnects: u64,
@@ -99,7 +99,7 @@ impl<'p> ArmLink<'p> {
             link,
             connection: String::new(),
             sql_mode: String::new(),
-            session: SessionState::default(),
+            session: ArmSession::default(),
             lacks_databases: BTreeSet::new(),
             server_version: server_version.unwrap_or_default(),
             reconnects: 0,
@@ -124,7 +124,7 @@ impl<'p> ArmLink<'p> {
                 return Err(of_arm(arm, failure));
             }
         }
-        self.session = SessionState::default();
+        self.session = ArmSession::default();
         let row = self.told(|link| link.row(b"SELECT CONNECTION_ID(), @@sql_mode"))?;
         let mut row = row.into_iter();
         self.connection = row.next().unwrap_or_default();

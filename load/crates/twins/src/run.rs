@@ -149,7 +149,7 @@ struct AskRun<'p> {
     manner: AskManner,
     arms: Vec<ArmLink<'p>>,
     tallies: Vec<TemplateTally>,
-    /// Of each statement, within its template.
+    /// The place of each statement within its template.
     places: Vec<u64>,
     /// Tables that any arm lacks, the first one first, and how many statements failed for each.
     missing: Vec<(String, u64)>,

@@ -46,7 +46,7 @@ pub struct SampledTemplate {
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
-/// The statements to send, by template, and what is not sent.
+/// The statements to send, by template, and counts of the others.
 #[derive(Clone, Debug, Default)]
 pub struct AskSample {
     /// The recording's name.
@@ -104,7 +104,7 @@ impl AskSample {
                 wanted.insert(number, spread(row.calls, plan.each.into(), &mut random));
                 drawn.push((number, row));
             }
-            let mut found: BTreeMap<u32, Found> = BTreeMap::new();
+            let mut found: BTreeMap<u32, DrawnStatements> = BTreeMap::new();
             recording.of_templates(&wanted, &mut |number, statement| {
                 let found = found.entry(statement.template).or_default();
                 match why_not(&statement, plan.writes, bytes) {
@@ -141,7 +141,7 @@ impl AskSample {
         left_out.share += share;
     }
 
-    fn keep(&mut self, number: u32, row: &TemplateRow, share: f64, found: Found) {
+    fn keep(&mut self, number: u32, row: &TemplateRow, share: f64, found: DrawnStatements) {
         let template = self.templates.len();
         self.templates.push(SampledTemplate {
             number,
@@ -160,7 +160,7 @@ impl AskSample {
 
 /// The drawn statements of a template.
 #[derive(Default)]
-struct Found {
+struct DrawnStatements {
     statements: Vec<SampledStatement>,
     left_out: BTreeMap<&'static str, u64>,
 }

@@ -1,6 +1,6 @@
 //! A run against servers that keep what they are asked.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use contend_figures::outcome::{AskDone, AskEnded, AskOutcome};
 use contend_plan::AskPlan;
 use contend_reactor::socket::Address;

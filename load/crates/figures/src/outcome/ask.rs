@@ -62,7 +62,7 @@ pub struct AskDone {
     pub planned: u64,
     /// Statements sent to all arms before that, without timing.
     pub warm: u64,
-    /// Templates of which fewer statements were sent than planned, because the run ended.
+    /// Templates with fewer statements sent than planned, because the run ended.
     pub incomplete_templates: u64,
     pub arms: Vec<AskedArm>,
     /// In the order of their shares.
