@@ -165,7 +165,11 @@ impl TableLog {
         let is_insert = parts.first().is_some_and(|first| first.is_word(b"INSERT"));
         if is_insert {
             self.rows(&parts, offset, take)?;
-        } else {
+        } else if parts
+            .first()
+            .is_some_and(|first| first.kind != TokenKind::Word)
+        {
+            // Neither a statement of a dump nor a row.
             self.skipped += (end - place) as u64;
         }
         Ok(Some(end))
