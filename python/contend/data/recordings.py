@@ -130,7 +130,8 @@ def import_recording(
 
 
 def drop_recording(cache: Path, name: str) -> int:
-    """Forget a name, and remove its file unless a different name refers to it; returns the bytes freed."""
+    """Forget a name, and remove its file unless a different name refers to it; returns bytes
+    freed."""
     find_recording(cache, name)
     with locked(_folder(cache) / ".lock"):
         (_folder(cache) / f"{name}.json").unlink()

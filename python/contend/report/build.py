@@ -29,7 +29,7 @@ from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
 from contend.report.notices import failures_of, host_notes_of, progress_of, warnings_of
-from contend.sections import sessions, setup, shape, statements
+from contend.sections import sessions, setup, shape, statement_costs, statements
 from contend.sections.goal import SECTION as GOAL
 from contend.sections.model import (
     Chart,
@@ -153,7 +153,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 panels,
                 cells,
                 progress,
-                _by_statement(study, made),
+                _by_statement(inputs, made),
                 _about_setup(made),
             ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
@@ -274,12 +274,18 @@ def _about_setup(made: Sequence[MadeSection]) -> list[ReportText]:
     return [text for facts in found if facts is not None for text in setup.setup_sentences(facts)]
 
 
-def _by_statement(study: Study, made: Sequence[MadeSection]) -> tuple[str, ...]:
-    """The certain changes of each statement with the same load on all levels; empty without it."""
+def _by_statement(inputs: Inputs, made: Sequence[MadeSection]) -> tuple[str, ...]:
+    """The certain changes of each statement with the same load on all levels, and the certain costs
+    of each by itself; empty without either."""
+    study = inputs.study
     if not statements.rate_text(study) and not any(map(alone, study.measured)):
         return ()
-    found = (one.found for one in made if one.section is statements.SECTION)
-    return next((one.sentences for one in found if one is not None), ())
+    found = {one.section.name: one.found for one in made if one.found is not None}
+    changes, costs = found.get("statements"), found.get("statement_costs")
+    return (
+        *(changes.sentences if changes is not None else ()),
+        *(statement_costs.prices(costs, inputs) if costs is not None else ()),
+    )
 
 
 def _arrival(study: Study) -> str:

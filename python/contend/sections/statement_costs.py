@@ -4,7 +4,7 @@ each level next to its baseline."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,8 +123,16 @@ _TITLE = "What each statement costs"
 def _show(found: StatementCosts, inputs: Inputs) -> Shown:
     tables = (table for panel in inputs.panels for table in _tables(found, inputs, panel))
     return Shown(
-        _TITLE, " ".join(_lead(found)), tuple(tables), more=tuple(_sentences(found, inputs))
+        _TITLE,
+        " ".join(_lead(found)),
+        tuple(tables),
+        more=tuple(_sentences(found, inputs, "What else certainly differs", ("better", "worse"))),
     )
+
+
+def prices(found: StatementCosts, inputs: Inputs) -> list[str]:
+    """What certainly costs more, for the answer: one sentence per level."""
+    return list(_sentences(found, inputs, "What costs more", ("worse",)))
 
 
 def _lead(found: StatementCosts) -> Iterator[str]:
@@ -180,7 +188,9 @@ def _gain(baseline: str | None, gain: TableCell) -> list[TableCell]:
     return [] if baseline is None else ["" if gain is None else gain]
 
 
-def _sentences(found: StatementCosts, inputs: Inputs) -> Iterator[str]:
+def _sentences(
+    found: StatementCosts, inputs: Inputs, head: str, tones: Collection[str]
+) -> Iterator[str]:
     """`on instead of off: insert more redo by 30 % (±5); …`, one per level."""
     roles, naming = inputs.study.roles, inputs.naming
     if roles.baseline is None or not inputs.study.decides:
@@ -191,23 +201,24 @@ def _sentences(found: StatementCosts, inputs: Inputs) -> Iterator[str]:
         parts: dict[str, list[str]] = defaultdict(list)
         for name in found.names:
             for cost in found.listed[name]:
-                if cost is not TIME and (text := _claim(found, name, cost, level)):
+                if cost is not TIME and (text := _claim(found, name, cost, level, tones)):
                     parts[name].append(text)
         if parts:
             told = "; ".join(f"{name} {' and '.join(texts)}" for name, texts in parts.items())
             instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
-            yield f"What else certainly differs, {instead}: {told}."
+            yield f"{head}, {instead}: {told}."
 
 
-def _claim(found: StatementCosts, name: str, cost: KindCost, level: Level) -> str:
+def _claim(
+    found: StatementCosts, name: str, cost: KindCost, level: Level, tones: Collection[str]
+) -> str:
     analysis = found.analyses.get(_metric(name, cost).name)
     if analysis is None:
         return ""
     whole = next((one for one in analysis.compared.wholes if one.level == level), None)
-    if whole is None or whole.tone not in ("better", "worse"):
+    if whole is None or whole.tone not in tones:
         return ""
-    tones = {one.tone for one in claims_of(analysis.compared, level).findings}
-    if {"better", "worse"} <= tones:
+    if {"better", "worse"} <= {one.tone for one in claims_of(analysis.compared, level).findings}:
         return ""
     how = cost.less if whole.tone == "better" else "more"
     return f"{how} {cost.noun} by {size_text(whole.change)}"
