@@ -251,6 +251,14 @@ fn a_statement_that_begins_like_an_entry_is_in_doubt() {
 }
 
 #[test]
+fn a_comment_that_begins_like_an_entry_is_part_of_its_statement() {
+    let text = "SELECT 7\n# Time: x;\n# User@Host: y\n + 1";
+    let found = read(LogFormat::Slow, &slow_log(&[text, "SELECT 3"]));
+    let texts = found.iter().map(|one| one["text"].as_str().unwrap());
+    assert_eq!(texts.collect::<Vec<_>>(), [text, "SELECT 3"]);
+}
+
+#[test]
 fn a_session_that_changes_how_quotes_are_read_is_followed() {
     let texts = [
         "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",

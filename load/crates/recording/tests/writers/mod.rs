@@ -76,7 +76,7 @@ const fn writer(name: &'static str, format: &'static str, write: fn(&[Sent]) -> 
     }
 }
 
-pub const WRITERS: [Writer; 12] = [
+pub const WRITERS: [Writer; 13] = [
     writer("slow-mariadb", "slow", slow_mariadb),
     writer("slow-mysql", "slow", slow_mysql),
     writer("slow-percona", "slow", slow_percona),
@@ -85,6 +85,7 @@ pub const WRITERS: [Writer; 12] = [
     writer("general-mysql", "general", general_mysql),
     writer("table-insert", "table", table_insert),
     writer("table-lines", "table", table_lines),
+    writer("table-outfile", "table", table_outfile),
     Writer {
         // Longer ones may be cut.
         takes: |text| text.len() < 400,
@@ -261,10 +262,21 @@ fn table_insert(sent: &[Sent]) -> Vec<u8> {
     )
 }
 
+/// As the client prints a table.
 fn table_lines(sent: &[Sent]) -> Vec<u8> {
     let pairs = [(b'\\', b'\\'), (b'\t', b't'), (b'\n', b'n'), (0, b'0')];
-    let mut head =
-        "event_time\tuser_host\tthread_id\tserver_id\tcommand_type\targument\n".to_owned();
+    let names = "event_time\tuser_host\tthread_id\tserver_id\tcommand_type\targument\n";
+    table_rows(sent, &pairs, names)
+}
+
+/// As the server writes one `INTO OUTFILE`.
+fn table_outfile(sent: &[Sent]) -> Vec<u8> {
+    let pairs = [(b'\\', b'\\'), (b'\t', b'\t'), (b'\n', b'\n'), (0, b'0')];
+    table_rows(sent, &pairs, "")
+}
+
+fn table_rows(sent: &[Sent], pairs: &[(u8, u8)], names: &str) -> Vec<u8> {
+    let mut head = names.to_owned();
     for thread in 10..15 {
         writeln!(
             head,
@@ -278,7 +290,7 @@ fn table_lines(sent: &[Sent]) -> Vec<u8> {
             one.iso(' '),
             one.thread
         );
-        (head, escaped(&one.text, &pairs), &b"\n"[..])
+        (head, escaped(&one.text, pairs), &b"\n"[..])
     });
     joined(entries, &head)
 }
