@@ -3,7 +3,7 @@
 //! A statement is cut at `server_audit_query_log_limit` and its quote closed, and nothing says so.
 //! One is taken as whole if it is shorter than the default limit, or much shorter than one before.
 
-use super::lines::{ends_in_line_comment, line_at, unescaped};
+use super::lines::{ends_in_line_comment, line_or_rest, unescaped};
 use super::modes::SessionModes;
 use crate::entry::{
     EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
@@ -136,10 +136,8 @@ impl LogReader for AuditLog {
     ) -> Result<usize, LogError> {
         let mut place = 0;
         while place < bytes.len() {
-            let (line, next, is_whole) = match line_at(bytes, place) {
-                Some((line, next)) => (line, next, true),
-                None if is_end => (bytes.get(place..).unwrap_or_default(), bytes.len(), false),
-                None => break,
+            let Some((line, next, is_whole)) = line_or_rest(bytes, place, is_end) else {
+                break;
             };
             match line_of(line) {
                 Some(line) => self.entry(&line, offset + place as u64, is_whole, take)?,

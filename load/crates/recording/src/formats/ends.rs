@@ -7,6 +7,7 @@
 //! again, because a quote that is wrong turns literals inside out. [`CLEAR_RUN`] entries in a row
 //! that have quotes and are whole by themselves then end the doubt.
 
+use crate::entry::Flaw;
 use contend_sql::{Mode, Token, TokenKind, Tokens};
 use memchr::{memchr3, memmem};
 
@@ -56,6 +57,39 @@ pub enum StatementEnd {
     },
     /// The log ends first.
     Cut,
+}
+
+/// Entries of a log that are in doubt because of an earlier one.
+#[derive(Debug, Default)]
+pub struct DoubtfulEntries {
+    /// Position in the log; entries that begin before it are in doubt.
+    until: u64,
+}
+
+impl DoubtfulEntries {
+    /// Where the statement of an entry ends and the next entry begins, and why the statement cannot
+    /// be sent again. `start` and `place` are the positions in the log of `bytes` and of the entry.
+    pub fn take(
+        &mut self,
+        end: StatementEnd,
+        bytes: &[u8],
+        (start, place): (u64, u64),
+    ) -> (usize, usize, Option<Flaw>) {
+        let is_doubtful = place < self.until;
+        match end {
+            StatementEnd::Clear { end, next } => {
+                (end, next, is_doubtful.then_some(Flaw::Ambiguous))
+            }
+            StatementEnd::Doubtful { end, next } => (end, next, Some(Flaw::Ambiguous)),
+            StatementEnd::Lost { end, next, until } => {
+                self.until = self.until.max(start + until as u64);
+                (end, next, Some(Flaw::Ambiguous))
+            }
+            StatementEnd::Cut | StatementEnd::More => {
+                (bytes.len(), bytes.len(), Some(Flaw::Truncated))
+            }
+        }
+    }
 }
 
 /// The end of the statement whose text begins at `start`.

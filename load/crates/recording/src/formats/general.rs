@@ -1,11 +1,9 @@
 //! General query logs of MariaDB and MySQL, as files.
 
-use super::ends::{LineEnd, LogHeads, StatementEnd, statement_end};
+use super::ends::{DoubtfulEntries, LineEnd, LogHeads, StatementEnd, statement_end};
 use super::lines::{BANNER_MAX, behind_banner, is_banner, line_at};
 use super::modes::SessionModes;
-use crate::entry::{
-    EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
-};
+use crate::entry::{EntryDatabase, EntryKind, LogEntry, LogError, LogReader, LogStamp, TakeEntry};
 use crate::stamp;
 use contend_sql::Mode;
 use memchr::{memchr, memmem};
@@ -58,7 +56,7 @@ pub struct GeneralLog {
     modes: SessionModes,
     /// The last stamp: MariaDB writes it once a second.
     second_us: Option<i64>,
-    doubtful_until: u64,
+    doubtful: DoubtfulEntries,
     skipped: u64,
 }
 
@@ -105,7 +103,7 @@ impl GeneralLog {
         Self {
             modes: SessionModes::new(mode),
             second_us: None,
-            doubtful_until: 0,
+            doubtful: DoubtfulEntries::default(),
             skipped: 0,
         }
     }
@@ -177,20 +175,8 @@ impl GeneralLog {
         end: StatementEnd,
         take: &mut TakeEntry<'_>,
     ) -> Result<usize, LogError> {
-        let is_doubtful = offset + (place as u64) < self.doubtful_until;
-        let (end, next, flaw) = match end {
-            StatementEnd::Clear { end, next } => {
-                (end, next, is_doubtful.then_some(Flaw::Ambiguous))
-            }
-            StatementEnd::Doubtful { end, next } => (end, next, Some(Flaw::Ambiguous)),
-            StatementEnd::Lost { end, next, until } => {
-                self.doubtful_until = self.doubtful_until.max(offset + until as u64);
-                (end, next, Some(Flaw::Ambiguous))
-            }
-            StatementEnd::Cut | StatementEnd::More => {
-                (bytes.len(), bytes.len(), Some(Flaw::Truncated))
-            }
-        };
+        let at = (offset, offset + place as u64);
+        let (end, next, flaw) = self.doubtful.take(end, bytes, at);
         let text = bytes.get(place + head.length..end).unwrap_or_default();
         let stamp = match head.stamp {
             Some(LogStamp::BeginSecond(us)) => {

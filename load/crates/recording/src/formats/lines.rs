@@ -13,6 +13,15 @@ pub fn line_at(bytes: &[u8], from: usize) -> Option<(&[u8], usize)> {
     Some((rest.get(..length)?, from + length + 1))
 }
 
+/// Like [`line_at`]; at the end of the log, also a last line without its end. True: it has one.
+pub fn line_or_rest(bytes: &[u8], from: usize, is_end: bool) -> Option<(&[u8], usize, bool)> {
+    match line_at(bytes, from) {
+        Some((line, next)) => Some((line, next, true)),
+        None if is_end => Some((bytes.get(from..)?, bytes.len(), false)),
+        None => None,
+    }
+}
+
 /// The first line of a server that opens the log.
 pub fn is_banner(line: &[u8]) -> bool {
     line.len() < BANNER_MAX

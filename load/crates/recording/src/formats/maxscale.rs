@@ -3,7 +3,7 @@
 //! A statement is not quoted and may hold the separator: the columns in front of it and behind it
 //! are counted from both ends. Line breaks in it are replaced, which cannot be undone.
 
-use super::lines::{ends_in_line_comment, line_at};
+use super::lines::{ends_in_line_comment, line_or_rest};
 use crate::entry::{
     EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
 };
@@ -139,10 +139,8 @@ impl LogReader for MaxScaleLog {
     ) -> Result<usize, LogError> {
         let mut place = 0;
         while place < bytes.len() {
-            let (line, next, is_whole) = match line_at(bytes, place) {
-                Some((line, next)) => (line, next, true),
-                None if is_end => (bytes.get(place..).unwrap_or_default(), bytes.len(), false),
-                None => break,
+            let Some((line, next, is_whole)) = line_or_rest(bytes, place, is_end) else {
+                break;
             };
             if let Some(names) = names_of(line) {
                 self.columns = names;

@@ -1,6 +1,6 @@
 //! ProxySQL's event log in its JSON format: one object for each event and line.
 
-use super::lines::line_at;
+use super::lines::line_or_rest;
 use crate::entry::{
     EntryDatabase, EntryKind, Flaw, LogEntry, LogError, LogReader, LogStamp, TakeEntry,
 };
@@ -84,10 +84,8 @@ impl LogReader for ProxySqlLog {
     ) -> Result<usize, LogError> {
         let mut place = 0;
         while place < bytes.len() {
-            let (line, next) = match line_at(bytes, place) {
-                Some(line) => line,
-                None if is_end => (bytes.get(place..).unwrap_or_default(), bytes.len()),
-                None => break,
+            let Some((line, next, _)) = line_or_rest(bytes, place, is_end) else {
+                break;
             };
             match serde_json::from_slice(line) {
                 Ok(event) => Self::entry(&event, offset + place as u64, take)?,

@@ -1,6 +1,6 @@
 //! Slow query logs: those of MariaDB, MySQL and Percona Server, and what pt-query-digest writes.
 
-use super::ends::{LineEnd, LogHeads, StatementEnd, statement_end};
+use super::ends::{DoubtfulEntries, LineEnd, LogHeads, StatementEnd, statement_end};
 use super::lines::{BANNER_MAX, behind_banner, is_banner, line_at, user_of};
 use super::modes::SessionModes;
 use crate::entry::{
@@ -24,7 +24,7 @@ pub struct SlowLog {
     is_database_known: bool,
     /// The last `# Time` line.
     time: LogStamp,
-    doubtful_until: u64,
+    doubtful: DoubtfulEntries,
     skipped: u64,
     /// Entries have no `SET timestamp`: a different program wrote them.
     is_rewritten: bool,
@@ -37,7 +37,7 @@ impl SlowLog {
             database: Vec::new(),
             is_database_known: false,
             time: LogStamp::Missing,
-            doubtful_until: 0,
+            doubtful: DoubtfulEntries::default(),
             skipped: 0,
             is_rewritten: false,
         }
@@ -119,21 +119,8 @@ impl SlowLog {
         end: StatementEnd,
         take: &mut TakeEntry<'_>,
     ) -> Result<usize, LogError> {
-        let start = offset - head.place as u64;
-        let is_doubtful = offset < self.doubtful_until;
-        let (end, next, flaw) = match end {
-            StatementEnd::Clear { end, next } => {
-                (end, next, is_doubtful.then_some(Flaw::Ambiguous))
-            }
-            StatementEnd::Doubtful { end, next } => (end, next, Some(Flaw::Ambiguous)),
-            StatementEnd::Lost { end, next, until } => {
-                self.doubtful_until = self.doubtful_until.max(start + until as u64);
-                (end, next, Some(Flaw::Ambiguous))
-            }
-            StatementEnd::Cut | StatementEnd::More => {
-                (bytes.len(), bytes.len(), Some(Flaw::Truncated))
-            }
-        };
+        let at = (offset - head.place as u64, offset);
+        let (end, next, flaw) = self.doubtful.take(end, bytes, at);
         let text = bytes.get(head.text..end).unwrap_or_default();
         // The comments of a statement, or the next entry behind one without a statement.
         let flaw = flaw.or_else(|| is_head(text).then_some(Flaw::Ambiguous));
