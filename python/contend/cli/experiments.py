@@ -79,7 +79,17 @@ def add_try(parser: Parser) -> None:
         default=[],
         help="run this statement instead of a workload; several are run equally often",
     )
-    add("--writes", action="store_true", help="allow --sql to change rows")
+    add(
+        "--log",
+        metavar="NAME",
+        help="ask each statement of this recording (`contend log list`) by itself, on all servers "
+        "in turn",
+    )
+    add(
+        "--writes",
+        action="store_true",
+        help="allow --sql to change rows; with --log, ask writes too and roll them back",
+    )
     add(
         "--data",
         metavar="ROWS|NAME",

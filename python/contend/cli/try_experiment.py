@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from contend.errors import RequestError, did_you_mean
 from contend.experiment import Experiment, Level, layout_options, read_experiment, written
-from contend.experiment.settings.plan_keys import SCHEMA_OF, WORKLOAD
+from contend.experiment.settings.plan_keys import SCHEMA_OF, TWINS, WORKLOAD
 from contend.experiment.settings.schemas import (
     IMPORT_NAME,
     SBTEST,
@@ -194,10 +194,11 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
         file.put(f"{_OPTION}{name}", levels, as_typed(name, levels))
     kinds = _workload(args, file)
     _data(args, file, kinds[0])
-    connections = _levels("--connections", args.connections)
-    file.put("load.connections", connections, f"--connections {args.connections}")
-    if not any(is_dsn(str(one)) for one in servers):
-        _make_room(file, connections, options)
+    if args.log is None:
+        connections = _levels("--connections", args.connections)
+        file.put("load.connections", connections, f"--connections {args.connections}")
+        if not any(is_dsn(str(one)) for one in servers):
+            _make_room(file, connections, options)
     if args.equal_load:
         file.fix("load.rate", "equal", "--equal-load")
     if args.alone:
@@ -375,6 +376,8 @@ def _nothing_to_compare(file: _File) -> NothingToCompare:
 
 def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
     """Put the workload in the file; return its kinds."""
+    if args.log is not None:
+        return _twins(args, file)
     if args.sql:
         if args.workload is not None:
             raise RequestError("--sql and --workload cannot be combined", hint="Give one.")
@@ -389,12 +392,40 @@ def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
         file.origins["workload",] = "--sql"
         return ("sql",)
     if args.writes:
-        raise RequestError("--writes needs --sql; other workloads define whether they write")
+        raise RequestError(
+            "--writes needs --sql or --log; other workloads define whether they write"
+        )
     typed = args.workload if args.workload is not None else WORKLOAD_USUAL
     kinds = tuple(_kind(name) for name in split_levels(typed, f"--workload {typed}"))
     file.put("workload.kind", kinds, f"--workload {typed}")
     file.origins["workload",] = f"--workload {typed}"
     return kinds
+
+
+def _twins(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
+    for name, is_given in (
+        ("--sql", bool(args.sql)),
+        ("--workload", args.workload is not None),
+        ("--connections", args.connections != CONNECTIONS_USUAL),
+        ("--equal-load", args.equal_load),
+        ("--alone", args.alone),
+        ("--goal", args.goal is not None),
+    ):
+        if is_given:
+            raise RequestError(
+                f"--log and {name} cannot be combined: statements are asked one at a time",
+                hint=f'Remove {name}. For a load, write a file with the workload "recorded".',
+            )
+    if args.data is None and not any(is_dsn(str(one)) for one in _servers(args.servers)):
+        raise RequestError(
+            "--log needs the data of the recorded server",
+            hint="Import a dump with `contend data import`, and add --data import:NAME.",
+        )
+    file.tables["workload"] = {"kind": TWINS, "recording": args.log}
+    if args.writes:
+        file.tables["workload"]["writes"] = True
+    file.origins["workload", "recording"] = "--log"
+    return (TWINS,)
 
 
 def script_of(statements: Sequence[str]) -> str:
@@ -434,7 +465,7 @@ def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
         schema = schema if rows is not None else _schema(args.data)
     wanted = SCHEMA_OF.get(kind, SBTEST)
     in_dump = schema_of(wanted).in_dumps and imported_name(schema) is not None
-    if kind != "sql" and schema != wanted and not in_dump:
+    if kind not in ("sql", TWINS) and schema != wanted and not in_dump:
         raise RequestError(
             f'{typed}: the workload "{kind}" needs the tables of {wanted}',
             hint="Use --sql for other tables.",
@@ -494,7 +525,8 @@ def _make_room(
 def _about(
     file: _File, compared: str | None, kinds: Sequence[str], sets: Mapping[str, Mapping[str, Level]]
 ) -> None:
-    workload = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
+    asked = {"sql": "these statements", TWINS: "the statements of the recording"}
+    workload = " and ".join(asked.get(kind, kind) for kind in kinds)
     if compared is None:
         goal = file.tables["goal"]["hold"]
         question = f"How many events per second of {workload} hold {goal}?"

@@ -37,6 +37,7 @@ from contend.experiment.model import (
 )
 from contend.experiment.order import (
     Roles,
+    asks_twins,
     blocks_at_first,
     blocks_of_levels,
     cell_spec,

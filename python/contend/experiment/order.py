@@ -40,7 +40,7 @@ from contend.experiment.model import (
 from contend.experiment.scripts import is_file, reference
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.model import Need
-from contend.experiment.settings.plan_keys import SCRIPT
+from contend.experiment.settings.plan_keys import SCRIPT, TWINS
 from contend.experiment.settings.schemas import SCRIPT_SCHEMA
 from contend.experiment.settings.tables import Tagged
 from contend.experiment.settings.treatments import TREATMENT, treatment_of
@@ -203,7 +203,12 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
 def blocks_at_first(experiment: Experiment) -> int:
     """Blocks of each context in the first repeats; one for treatments, since their repeats are as
     long as the first."""
-    return 1 if is_of_treatments(experiment) else PILOT_BLOCKS
+    return 1 if is_of_treatments(experiment) or asks_twins(experiment) else PILOT_BLOCKS
+
+
+def asks_twins(experiment: Experiment) -> bool:
+    """Whether it asks each statement of a recording by itself, instead of driving a load."""
+    return any(cell["workload"]["kind"] == TWINS for cell in cell_specs(experiment))
 
 
 def is_of_treatments(experiment: Experiment) -> bool:

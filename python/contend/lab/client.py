@@ -25,6 +25,7 @@ from contend.experiment import (
     CellSpec,
     DataSpec,
     Experiment,
+    asks_twins,
     cell_specs,
     is_file,
 )
@@ -45,6 +46,9 @@ ChooseEngine = Callable[[Experiment], EngineFacts]
 def choose_engine(program: Path, experiment: Experiment) -> EngineFacts:
     """Let contend-load at `program` choose; raises RequestError if the kernel refuses an engine
     that the experiment names."""
+    if asks_twins(experiment):
+        # Its statements are sent one at a time, by a plain connection.
+        return {}
     in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
     # The largest cell per engine: one for all of them, unless it is a factor.
     largest = {spec[PATH]: spec for spec in in_order}
@@ -163,6 +167,8 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
     Raises:
         RequestError: a script, a statement or an option is wrong, or a required prepare is missing.
     """
+    if asks_twins(experiment):
+        return
     process = ScriptProcess(program)
     for cell in _distinct(experiment):
         plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)

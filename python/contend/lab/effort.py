@@ -19,6 +19,7 @@ from contend.experiment import (
     CellKey,
     CellSpec,
     Experiment,
+    asks_twins,
     blocks_at_first,
     cell_spec,
     cell_specs,
@@ -42,6 +43,7 @@ from contend.findings import rule_of
 from contend.lab.design import Design, why_not_matched
 from contend.lab.equal_load import why_not_equal_load
 from contend.lab.observations import Observations, is_sliced
+from contend.lab.twins import ROUNDS_MAX, Asking
 from contend.stats import (
     Costs,
     RepeatPlan,
@@ -84,6 +86,9 @@ LONGER = 4
 
 PILOT_REPEATS = 2
 """Number of repeats with `PILOT_BLOCKS` of each context."""
+
+ASKING_S_MIN = 0.5
+"""For the statements of a recording, if the given time is up."""
 
 FEWEST_ROUNDS = 2
 """For treatments of any length: with one round, a level would always follow the other."""
@@ -189,6 +194,10 @@ class Effort:
         self._contexts = list(contexts(experiment))
         self._equal = why_not_equal_load(experiment, design) is None
         self._has_end = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
+        self._asks_twins = asks_twins(experiment)
+        self._warm_s: dict[CellKey, float] = {}
+        """Duration of the statements of a recording that are asked before those with timing, by
+        context."""
         self.observations = Observations(experiment)
         self._repeats = 0
         self._repeat_s: list[float] = []
@@ -209,6 +218,21 @@ class Effort:
     @property
     def in_slices(self) -> bool:
         return self._design.in_slices
+
+    def asking(self, run: Cell) -> Asking:
+        """How much of a recording the next block asks.
+
+        What comes before it, the start of the servers and the first statement of each template, has
+        a noise of its own. Neither noise is known before, so asking takes about as long as that, or
+        a few times as long if the time has room for all repeats.
+        """
+        if math.isinf(self.left_s):
+            return Asking(1, None)
+        start_s = self._costs().seconds["unit"] / len(self._contexts)
+        before_s = start_s + self._warm_s.get(self.observations.context(run), 0.0)
+        repeats = max(1, self._experiment.compare.repeats - self.observations.repeats)
+        room_s = self.left_s / repeats / len(self._contexts) - before_s
+        return Asking(ROUNDS_MAX, max(before_s / 2, min(room_s, 3 * before_s), ASKING_S_MIN))
 
     def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
         """How the next block is cut; `run` is any of its runs, `cells` those of its levels."""
@@ -317,11 +341,18 @@ class Effort:
         self.observations.add(records)
         took_s = self._clock() - self._block_begun_s
         self._in_blocks_s += took_s
+        for record in records:
+            if (asked := record.probes.get("twins")) is not None:
+                self._warm_s[self.observations.context(record.cell)] = asked["warm_s"]
         sliced = next(filter(is_sliced, records), None)
         if sliced is not None:
             round_s = self.observations.round_s[self.observations.context(sliced.cell)]
             self._block_s.append(took_s - len(sliced.intervals) * round_s)
-        elif self._design.in_slices and all(one.status == "failed" for one in records):
+        elif (
+            self._design.in_slices
+            and not self._asks_twins
+            and all(one.status == "failed" for one in records)
+        ):
             # Perhaps no answer fits into a slice of this length.
             context = self.observations.context(records[0].cell)
             before_s = max(SLICE_S / RESPONSES, self.observations.response_s(context))
@@ -384,7 +415,7 @@ class Effort:
 
     @property
     def _is_planned(self) -> bool:
-        return self._design.in_slices and is_open(self._experiment)
+        return self._design.in_slices and is_open(self._experiment) and not self._asks_twins
 
     def _plan(self) -> None:
         if not self._is_planned:
@@ -475,7 +506,7 @@ class Effort:
 
     def _unit_s(self) -> float:
         costs = self._costs().seconds
-        if not self._design.in_slices:
+        if not self._design.in_slices or self._asks_twins:
             # Work is assumed to take as long as the last time.
             return costs["unit"] + max(_least_s(self._experiment, self._design), self._in_blocks_s)
         block_s = costs["block"] + self.rounds * costs["round"]

@@ -51,6 +51,7 @@ from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
 from contend.lab.testbed import Testbed
 from contend.lab.trial import rehearse_options, rehearse_statements, try_starts
+from contend.lab.twins import recordings_of
 from contend.load import (
     Cluster,
     Fleet,
@@ -224,6 +225,7 @@ def _equipment(
         cpus_together=functools.partial(cpus_together, program),
         memory_nodes=functools.partial(memory_nodes, program),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),
+        recordings=functools.partial(recordings_of, program, cache),
         history=default_history(),
         **more,
     )

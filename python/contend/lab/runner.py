@@ -15,6 +15,7 @@ from contend.experiment import (
     Experiment,
     Level,
     Planned,
+    asks_twins,
     cell_key,
     cell_spec,
     same_level,
@@ -32,6 +33,7 @@ from contend.lab.measure import ServerOwner, arms_of, exit_behind, measure, seed
 from contend.lab.probes import DRIFT_MAX
 from contend.lab.testbed import Ready, Testbed
 from contend.lab.timing import TIMED_S_MAX, event_times, is_timed
+from contend.lab.twins import KnownRecording, baseline_first, measure_twins
 from contend.load import LoadDriver
 from contend.load.ceilings import Calibration
 from contend.metrics.probed import Probes
@@ -47,6 +49,7 @@ class Runner:
         testbeds: one; in slices one per compared level, or one for all: `turn_of` assigns them.
         effort: decides whether and how a block is cut.
         equal: measures each block at the same load too; None: no block is.
+        recordings: those of the experiment, by name.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Runner:
         listen: Listener,
         calibration: Calibration | None = None,
         equal: EqualLoads | None = None,
+        recordings: Mapping[str, KnownRecording] | None = None,
     ) -> None:
         self._experiment = experiment
         self._testbeds = testbeds
@@ -66,6 +70,7 @@ class Runner:
         self._listen = listen
         self._calibration = calibration
         self._equal = equal
+        self._recordings = recordings or {}
         self._repeat = 0
         self._having: Mapping[str, Level] = {}
         self._blocks: Counter[CellKey] = Counter()
@@ -145,6 +150,8 @@ class Runner:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, run.cell) for run in runs]
+        if asks_twins(self._experiment):
+            return self._ask_twins(runs, cells, readies)
         arguments = (runs, cells, readies, self._load, self._listen, self._calibration)
         slices = self._slices(runs, cells)
         if slices is None:
@@ -158,6 +165,23 @@ class Runner:
         self._come_back(cells)
         self._look_at_drift(cells, records)
         return records
+
+    def _ask_twins(
+        self, runs: Sequence[Planned], cells: Sequence[CellSpec], readies: Sequence[Ready]
+    ) -> list[RunRecord]:
+        order = baseline_first(self._experiment, runs)
+        arms = arms_of(runs, cells, readies, [()] * len(cells))
+        records = measure_twins(
+            [runs[at] for at in order],
+            [arms[at] for at in order],
+            [readies[at] for at in order],
+            self._load,
+            self._listen,
+            self._recordings[str(cells[0]["workload"]["recording"])].recording,
+            self._effort.asking(runs[0].cell),
+            seed=seed_of(runs[0], cells[0]),
+        )
+        return [records[order.index(at)] for at in range(len(runs))]
 
     def _at_equal_load(
         self,

@@ -64,6 +64,7 @@ from contend.lab.runner import Runner, take_looks
 from contend.lab.sessions import SessionSeries, sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed
+from contend.lab.twins import KnownRecording, refuse_design, require_same_recordings
 from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver, LoadFailed, plan_of
 from contend.load.ceilings import Calibration
@@ -104,6 +105,7 @@ class Equipment:
         passwords: all that are known; no run folder may hold one.
         history: results of runs on this host; None: no history is kept.
         doctor: returns the problems of this host that it finds at once.
+        recordings: returns the recordings of the experiment, by name.
         host: changes the host; None: it cannot be changed.
     """
 
@@ -124,6 +126,7 @@ class Equipment:
     passwords: frozenset[Password] = frozenset()
     history: Path | None = None
     doctor: Callable[[], list[CheckRecord]] = list
+    recordings: Callable[[Experiment], Mapping[str, KnownRecording]] = lambda _experiment: {}
     host: SharedHost | None = None
 
     @property
@@ -143,6 +146,7 @@ def begin(
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
     scripts = functools.cache(lambda: equipment.scripts(experiment))
+    recordings = equipment.recordings(experiment)
     refuse_passwords(experiment, equipment.known_passwords, lambda: scripts().files)
     _refuse(experiment, equipment)
     design = choose_design(
@@ -162,6 +166,7 @@ def begin(
     if experiment.goal is not None and not equipment.own:
         _agree_to_overload(experiment.goal, equipment)
     why_not_equal_load(experiment, design)
+    refuse_design(experiment, design)
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
@@ -174,6 +179,8 @@ def begin(
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, scripts().files, engine, design)
+    if recordings:
+        facts["recordings"] = {name: one.facts for name, one in recordings.items()}
     if about_why is not None:
         facts["why"] = about_why
     if (words := doctor_summary(facts.get("doctor", []))) is not None:
@@ -262,6 +269,7 @@ def resume(
             return
         files = functools.cache(lambda: equipment.scripts(stored).files)
         require_same_scripts(folder, files)
+        require_same_recordings(folder, equipment.recordings(stored))
         require_same_tables(path, folder.meta().facts, stored.base.data)
         _refuse(stored, equipment)
         equipment.check_hosts(stored)
@@ -330,9 +338,17 @@ def _conduct(
         ):
             is_search = experiment.goal is not None
             schedule = (GoalSchedule if is_search else Schedule)(experiment, folder, design)
+            recordings = equipment.recordings(experiment)
             equal = equal_loads(experiment, design, folder, equipment.load, listen)
             runner = (GoalRunner if is_search else Runner)(
-                experiment, testbeds, equipment.load, schedule.effort, listen, calibration, equal
+                experiment,
+                testbeds,
+                equipment.load,
+                schedule.effort,
+                listen,
+                calibration,
+                equal,
+                recordings,
             )
             walk(experiment, folder, schedule, runner, listen, watch)
             compared = experiment.compared

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from contend.experiment import CellSpec, is_file
 from contend.experiment.settings.load import Slicing, ends_with_its_work
-from contend.experiment.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
+from contend.experiment.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, TWINS
 from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices
 from contend.metrics.outcome import Done
 
@@ -31,7 +31,7 @@ def is_timed(cell: CellSpec) -> bool:
     workload = cell["workload"]
     if workload["kind"] == SCRIPT:
         return is_file(workload["script"])
-    return workload["kind"] in STATEMENTS and workload["kind"] not in SCHEMA_OF
+    return workload["kind"] in STATEMENTS - SCHEMA_OF.keys() - {TWINS}
 
 
 def event_times(

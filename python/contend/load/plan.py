@@ -19,6 +19,7 @@ from contend.metrics import plan as plans
 from contend.metrics.plan import HandlerSocket, Load, Plan, Server, Workload
 
 PLAN_VERSION = 1
+ASK_PLAN_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,34 @@ def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Pl
     plan["load"] = cast(Load, load_in_slices(first.cell.values, slices))
     plan["arms"] = [arm.as_plan(plan, slices) for arm in arms]
     return plan
+
+
+ASKED_USUAL = {"limit": 10.0}
+"""Needed by the lab too, to tell a slow statement from a program that hangs."""
+
+
+def asked_plan(
+    arms: Sequence[ArmSpec], recording: str, *, rounds: int, for_s: float | None, seed: int
+) -> dict[str, Any]:
+    """The plan that asks the statements of a recording on all arms in turn, the baseline's first
+    (`ask_plan.schema.json`).
+
+    Args:
+        recording: the path of its file.
+        rounds: how often each statement is asked.
+        for_s: limit of the whole.
+    """
+    wanted = {**ASKED_USUAL, **arms[0].cell.workload.parameters}
+    # A plan has the unit in the name.
+    wanted = {"limit_s" if name == "limit" else name: value for name, value in wanted.items()}
+    asked: list[dict[str, Any]] = []
+    for arm in arms:
+        one: dict[str, Any] = {"name": arm.name, "server": arm.address.as_plan()}
+        if (watch := watched(arm.watch_pid, arm.members)) is not None:
+            one["watch"] = watch
+        asked.append(one)
+    plan = {"version": ASK_PLAN_VERSION, "arms": asked, **wanted}
+    return plan | {"recording": recording, "rounds": rounds, "for_s": for_s, "seed": seed}
 
 
 def plan_of_arm(plan: Plan, place: int) -> Plan:

@@ -29,6 +29,8 @@ from contend.metrics.plan import Plan
 
 OUTCOME_VERSION = 1
 OnEvent = Callable[[Outcome], None]
+OnAsked = Callable[[int, int], None]
+"""Called with the statements asked so far, and all of them."""
 
 GRACE_S = 20.0
 """Time allowed beyond the planned one: connecting, the last answers, the summary."""
@@ -45,6 +47,15 @@ class LoadDriver(Protocol):
         on_event: OnEvent,
         placed: Placed | None = None,
     ) -> Done: ...
+
+    def ask(
+        self,
+        plan: Mapping[str, Any],
+        *,
+        env: Mapping[str, str],
+        on_progress: OnAsked,
+        placed: Placed | None = None,
+    ) -> dict[str, Any]: ...
 
 
 class LoadProcess:
@@ -96,6 +107,42 @@ class LoadProcess:
             code = child.wait()
             tail = child.stderr_tail()
         return cast(Done, judge(last, code, tail))
+
+    def ask(
+        self,
+        plan: Mapping[str, Any],
+        *,
+        env: Mapping[str, str],
+        on_progress: OnAsked,
+        placed: Placed | None = None,
+    ) -> dict[str, Any]:
+        """Ask the statements of a recording on all arms of `plan` (`ask_plan.schema.json`), and
+        return the last line of `contend-load recording ask`.
+
+        Args:
+            env, placed: see `run`.
+
+        Raises:
+            LoadFailed: it was refused, broke, or did not end in its time.
+        """
+        # An arm kills a statement at the limit, and connects again if that does not help.
+        silence_s = self.grace_s + 2 * len(plan["arms"]) * float(plan["limit_s"])
+        last: dict[str, Any] | None = None
+        with contextlib.ExitStack() as stack:
+            requested = Placement() if placed is None else placed.placement
+            placement = stack.enter_context(grouped(requested))
+            argv = [str(self.program), "recording", "ask", "-"]
+            child = stack.enter_context(Child(argv, env, placement))
+            child.send(json.dumps(plan).encode())
+            for line in child.lines(silence_s=silence_s):
+                last = parse(line)
+                if last["type"] == "ask_progress":
+                    if placed is not None:
+                        placed.seen = placed.seen or look.seen(child.pid)
+                    on_progress(int(last["asked"]), int(last["of"]))
+            code = child.wait()
+            tail = child.stderr_tail()
+        return judge(last, code, tail, done="ask_done")
 
 
 _SCRIPTED = ("done", "prepared")

@@ -73,7 +73,7 @@ def _times(
 
 _warming_s = read.field(read.warming, lambda warming: warming["seconds"])
 _cpu_us = read.total(read.client_cpu_us, read.server_cpu_us)
-_qps = read.field(read.outcome, lambda done: done["qps"])
+_qps = read.field(read.load, lambda done: done["qps"])
 _resident = read.field(read.warming, lambda warming: warming["resident_share"])
 _ceiling = read.field(read.calibration, lambda kept: kept["share"])
 _switches = read.total(
@@ -97,7 +97,7 @@ FIXED: dict[str, Metric] = {
                read.total(read.whole_work_s, _warming_s), "time"),
         Metric("resident_share",
                "Share of the tables in the buffer pool when the run begins", "", _resident),
-        *_times("response_us", "Response time", read.outcome,
+        *_times("response_us", "Response time", read.load,
                 lambda done: done["latency_us"], lambda done: done["latency_hdr_ns"]),
         *_times("service_us", "Service time", read.open_loop,
                 lambda loop: loop["service_us"], lambda loop: loop["service_hdr_ns"]),
@@ -144,6 +144,8 @@ FIXED: dict[str, Metric] = {
                read.over(_line_cpu_us, read.queries)),
         Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
         Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
+        Metric("statement_us_mean", "Time of a recorded statement", "µs", read.twins_us,
+               "time"),
         *TPCC,
         *MEMBERS,
     )

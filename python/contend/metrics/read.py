@@ -88,6 +88,12 @@ def outcome(run: Run) -> Done | None:
     return run.done
 
 
+def load(run: Run) -> Done | None:
+    """The outcome of a load; None if statements of a recording were asked one at a time: the speed
+    of a sample, with equally many statements of each template, is no figure of the recording."""
+    return None if "twins" in run.probes else run.done
+
+
 def at_rate(run: Run) -> Done | None:
     """The outcome at a rate that all levels hold, if that was measured."""
     equal = run.probes.get("equal_load")
@@ -187,6 +193,12 @@ def status(run: Run) -> Mapping[str, int] | None:
 
 def calibration(run: Run) -> CalibrationRecord | None:
     return run.probes.get("calibration")
+
+
+def twins_us(run: Run) -> float | None:
+    """Mean time of a recording's statements, each asked by itself."""
+    asked = run.probes.get("twins")
+    return None if asked is None else number(asked["us_mean"])
 
 
 def line(run: Run) -> DelayLine | None:

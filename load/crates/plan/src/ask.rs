@@ -33,7 +33,8 @@ pub struct AskPlan {
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
-    /// Time limit of the whole run. Absent: none.
+    /// Time limit of the rounds. A template whose statements are slow gets fewer of them, so that the
+    /// others have their part of the time. Absent: none.
     #[serde(default)]
     pub for_s: Option<f64>,
     /// A statement that takes longer is killed; the time is checked five times per second.

@@ -19,6 +19,11 @@ use std::time::{Duration, Instant};
 
 /// Statements sent before the first round: this part of the sample.
 const WARM_PART: usize = 10;
+/// With a time limit, a template gets at most this multiple of an equal part of it, so that slow
+/// statements leave time for the others.
+const PARTS_EACH: f64 = 2.0;
+/// Each template gets at least this number of statements, if there is time.
+const FEWEST: u64 = 3;
 /// Interval between progress lines.
 const PROGRESS: Duration = Duration::from_millis(500);
 /// Missing tables that are named.
@@ -53,6 +58,8 @@ pub fn run(
         stop,
         begun: Instant::now(),
         progress: Instant::now(),
+        timed: None,
+        spent: vec![Duration::ZERO; sample.templates.len()],
         manner: AskManner {
             limit: Duration::from_secs_f64(plan.limit_s),
             sets_timestamp: plan.set_timestamp && refused.is_none(),
@@ -71,6 +78,8 @@ pub fn run(
         ended = run.pass(&first, None, &mut warm, take)?;
     }
     let mut asked = 0;
+    let warm_s = run.begun.elapsed().as_secs_f64();
+    run.timed = Some(Instant::now());
     for round in 0..plan.rounds {
         if ended.is_some() {
             break;
@@ -84,7 +93,12 @@ pub fn run(
     let cpu_us = cpu_ns.map(|(before, after)| Some((after?.checked_sub(before?)?) as f64 / 1e3));
     let cpu_us = cpu_us.collect();
     let ended = ended.unwrap_or(AskEnded::Done);
-    Ok(run.done(ended, warm, cpu_us, refused))
+    let done = run.done(ended, cpu_us, refused);
+    Ok(AskDone {
+        warm,
+        warm_s,
+        ..done
+    })
 }
 
 fn hello(plan: &AskPlan, sample: &AskSample, arms: &[ArmLink<'_>]) -> AskOutcome {
@@ -146,6 +160,10 @@ struct AskRun<'p> {
     begun: Instant,
     /// The last progress line.
     progress: Instant,
+    /// The beginning of the first round.
+    timed: Option<Instant>,
+    /// Time for the statements of each template, on all arms.
+    spent: Vec<Duration>,
     manner: AskManner,
     arms: Vec<ArmLink<'p>>,
     tallies: Vec<TemplateTally>,
@@ -183,9 +201,11 @@ impl AskRun<'_> {
                 continue;
             };
             let tally = self.tallies.get(statement.template);
-            if tally.is_none_or(TemplateTally::is_stopped) {
+            if tally.is_none_or(TemplateTally::is_stopped) || self.had_its_part(statement.template)
+            {
                 continue;
             }
+            let begun = Instant::now();
             let Some(answers) = self.ask(*place, statement, round.unwrap_or(0))? else {
                 return Ok(Some(AskEnded::Signal));
             };
@@ -198,6 +218,9 @@ impl AskRun<'_> {
             }
             if round.is_some() {
                 self.note_missing(&answers);
+                if let Some(spent) = self.spent.get_mut(statement.template) {
+                    *spent += begun.elapsed();
+                }
             }
         }
         Ok(None)
@@ -207,8 +230,19 @@ impl AskRun<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Some(AskEnded::Signal);
         }
-        let limit_s = self.plan.for_s?;
-        (self.begun.elapsed().as_secs_f64() >= limit_s).then_some(AskEnded::Time)
+        let (limit_s, timed) = (self.plan.for_s?, self.timed?);
+        (timed.elapsed().as_secs_f64() >= limit_s).then_some(AskEnded::Time)
+    }
+
+    /// Whether a template has used its part of the time limit.
+    fn had_its_part(&self, template: usize) -> bool {
+        let Some(limit_s) = self.plan.for_s else {
+            return false;
+        };
+        let part_s = PARTS_EACH * limit_s / self.tallies.len().max(1) as f64;
+        let spent_s = self.spent.get(template).map_or(0.0, Duration::as_secs_f64);
+        let tally = self.tallies.get(template);
+        spent_s >= part_s && tally.is_some_and(|tally| tally.asked >= FEWEST)
     }
 
     /// Sends a statement to all arms and returns their answers in the order of the plan; none if a
@@ -255,7 +289,6 @@ impl AskRun<'_> {
     fn done(
         &self,
         ended: AskEnded,
-        warm: u64,
         cpu_us: Vec<Option<f64>>,
         timestamp_refused: Option<TimestampRefused>,
     ) -> AskDone {
@@ -297,7 +330,8 @@ impl AskRun<'_> {
             .to_owned(),
             asked: templates.iter().map(|template| template.asked).sum(),
             planned: templates.iter().map(|template| template.planned).sum(),
-            warm,
+            warm: 0,
+            warm_s: 0.0,
             incomplete_templates: templates
                 .iter()
                 .zip(&self.tallies)

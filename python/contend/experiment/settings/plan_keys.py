@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -30,6 +31,10 @@ from contend.experiment.settings.values import (
 
 SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
+
+TWINS = "twins"
+"""The kind of workload that asks each statement of a recording on all levels in turn. It has a plan
+and an outcome of its own."""
 
 HANDLER_SOCKET = "handler_socket"
 """The protocol of MariaDB's plugin of that name, which queries rows by key."""
@@ -203,18 +208,44 @@ def sentence(description: str) -> str:
     return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
 
 
+_OF_TWINS = ("each", "templates", "limit_s", "writes", "set_timestamp")
+
+
+def _twins() -> tuple[Key, ...]:
+    """The keys of a plan for twins that an experiment may set."""
+    schema = load_schema("ask_plan")
+    recording = Key(
+        "recording",
+        Text(r"[A-Za-z0-9_-]+", "the name of a recording"),
+        None,
+        "name of the recording (`contend log list`)",
+        required=True,
+    )
+    keys = (_key(schema, name, schema["properties"][name], frozenset()) for name in _OF_TWINS)
+    return (recording, *keys)
+
+
 _SCHEMA = load_schema()
 
 DISTRIBUTION = tagged(_SCHEMA, "Distribution", "uniform")
-WORKLOAD = tagged(_SCHEMA, "Workload", "point_select")
+_KINDS = tagged(_SCHEMA, "Workload", "point_select")
+WORKLOAD = replace(
+    _KINDS,
+    kinds={**_KINDS.kinds, TWINS: _twins()},
+    descriptions={
+        **_KINDS.descriptions,
+        TWINS: "each statement of a recording by itself, on all levels in turn",
+    },
+)
 LOAD = load_keys(_SCHEMA)
-WRITES = writes(_SCHEMA)
-METRICS = metrics(_SCHEMA)
+# Writes of twins are rolled back.
+WRITES = {**writes(_SCHEMA), TWINS: False}
+METRICS = {**metrics(_SCHEMA), TWINS: "statement_us_mean"}
 
 SUPPLIED_OF: Mapping[str, frozenset[str]] = {
     variant["properties"]["kind"]["const"]: SUPPLIED & variant["properties"].keys()
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
-}
+} | {TWINS: frozenset()}
 """The parameters of each kind of workload that describe the tables."""
 
 STATEMENTS = frozenset(kind for kind, supplied in SUPPLIED_OF.items() if not supplied)

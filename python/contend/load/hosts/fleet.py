@@ -25,6 +25,7 @@ from contend.load.process import (
     Child,
     LoadDriver,
     LoadProcess,
+    OnAsked,
     OnEvent,
     judge,
     parse,
@@ -87,6 +88,17 @@ class Fleet:
             refuse_out_of_reach(host, plan)
         run = FleetRun(self._program, self._cluster, hosts, plan, env)
         return run.measure(on_event)
+
+    def ask(
+        self,
+        plan: Mapping[str, Any],
+        *,
+        env: Mapping[str, str],
+        on_progress: OnAsked,
+        placed: Placed | None = None,
+    ) -> dict[str, Any]:
+        """See `LoadProcess`: one statement at a time needs one host."""
+        return self._alone.ask(plan, env=env, on_progress=on_progress, placed=placed)
 
     def hosts(self, count: int) -> list[LoadHost]:
         """The requested number of capable hosts; raises like `Cluster.hosts`."""

@@ -62,7 +62,9 @@ pub struct AskDone {
     pub planned: u64,
     /// Statements sent to all arms before that, without timing.
     pub warm: u64,
-    /// Templates with fewer statements sent than planned, because the run ended.
+    /// Time for those.
+    pub warm_s: f64,
+    /// Templates with fewer statements sent than planned, because of the time limit or a signal.
     pub incomplete_templates: u64,
     pub arms: Vec<AskedArm>,
     /// In the order of their shares.
