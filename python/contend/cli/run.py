@@ -19,7 +19,7 @@ from contend.cli.parser import Parser, add_equal_load, confirmed, remark, say, s
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import remaining_changes, revert_earlier
 from contend.errors import ContendError, RequestError
-from contend.experiment import Experiment, cell_specs, load_experiment
+from contend.experiment import Experiment, asks_twins, cell_specs, load_experiment
 from contend.experiment.settings.server import KIND, is_dsn
 from contend.experiment.settings.topology import MEMBERS, has_role, named_members, overrides_of
 from contend.files import default_cache
@@ -365,7 +365,10 @@ def _diagnostics(
     from contend.sections.plans import SECTION as PLANS
     from contend.sections.registry import LOOKS
     from contend.sections.setup import varying_steps
+    from contend.sections.twin_plans import LOOK as TWINS
 
+    if asks_twins(experiment):
+        return (TWINS,)
     if getattr(args, "budget", False):
         return LOOKS
     if not varying_steps(experiment) or experiment.goal is not None or PLANS.look is None:

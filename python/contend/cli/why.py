@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli.parser import columns, confirmed, remark, say, say_json
 from contend.errors import RequestError, WorkError
-from contend.experiment import Experiment
+from contend.experiment import Experiment, asks_twins, from_dict
 from contend.experiment.settings.server import HZ_MAX
 from contend.metrics.probed import WhyFacts
 from contend.sections.profile import HZ, REPEATS, ProfilePlan, plan_of_profile
@@ -40,12 +40,54 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         "a placebo of equal cost. Prints the treatments and the time first."
     )
     add_pair_again(parser, minutes=MINUTES, rest="; lists the causes it has no time for")
+    parser.add_argument(
+        "--template",
+        metavar="N",
+        type=int,
+        help="for a recording: the plan, the rows and the counters of this template side by side; "
+        "nothing is measured",
+    )
     parser.add_argument("--plan", action="store_true", help="only print the treatments")
     parser.set_defaults(run=_why)
 
 
 def _why(args: argparse.Namespace) -> int:
-    return explain(find_run(args.folder), args)
+    path = find_run(args.folder)
+    with RunFolder.open(path) as folder:
+        asks = asks_twins(from_dict(folder.meta().experiment))
+        if asks and args.template is not None:
+            return _template(folder, args)
+    if asks:
+        raise RequestError(
+            f"{path} asked the statements of a recording one at a time",
+            hint="Choose one of its templates with --template.",
+        )
+    if args.template is not None:
+        raise RequestError(
+            f"--template: {path} asked no recording", hint="Remove it to test possible causes."
+        )
+    return explain(path, args)
+
+
+def _template(folder: RunFolder, args: argparse.Namespace) -> int:
+    """Print one template of a recording, side by side."""
+    from contend.report.build import build
+    from contend.sections.twins import SECTION, template_json, template_shown
+
+    made = next(one for one in build(folder).made if one.section is SECTION)
+    assert made.inputs is not None
+    if args.json:
+        say_json(template_json(made.found, made.inputs, args.template))
+        return 0
+    shown = template_shown(made.found, made.inputs, args.template)
+    say(f"{shown.title}: {shown.lead}")
+    for table in shown.tables:
+        say("")
+        if table.caption:
+            say(table.caption)
+        for row in columns([table.columns, *(list(map(str, row)) for row in table.rows)]):
+            say(row)
+    return 0
 
 
 def explain(path: Path, args: argparse.Namespace, *, agreed: bool = False) -> int:

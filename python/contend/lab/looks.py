@@ -21,6 +21,7 @@ from contend.store import LookRecord
 
 if TYPE_CHECKING:
     from contend.lab.testbed import Ready
+    from contend.lab.twins import KnownRecording
     from contend.load import ArmSpec, LoadDriver
 
 
@@ -37,6 +38,7 @@ class BlockToLookAt:
         number: of the block, in the run folder.
         runs, arms, readies: of each cell, in the same order.
         slices: how a comparison is cut; None if it is by runs.
+        recording: the one whose statements are asked, if any are.
     """
 
     name: str
@@ -46,6 +48,7 @@ class BlockToLookAt:
     readies: Sequence[Ready]
     load: LoadDriver
     slices: Slicing | None = None
+    recording: KnownRecording | None = None
     started_at: str = field(default_factory=now)
 
     @property

@@ -216,9 +216,12 @@ class Runner:
         readies = self.set(runs, having)
         cells = [cell_spec(self._experiment, {**run.cell, **having}) for run in runs]
         slices = self._slices(runs, cells)
+        recording = self._recordings.get(str(cells[0]["workload"].get("recording")))
         try:
             arms = arms_of(runs, cells, readies, self._entering(cells))
-            taken = BlockToLookAt(look.name, block, runs, arms, readies, self._load, slices)
+            taken = BlockToLookAt(
+                look.name, block, runs, arms, readies, self._load, slices, recording
+            )
             return look.take(taken)
         finally:
             self._come_back(cells)

@@ -7,7 +7,7 @@ noise. The first level is the baseline.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,20 +23,34 @@ from contend.lab.events import Listener, StepProgress
 from contend.lab.looks import now
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed
-from contend.load.ask import show_recording
+from contend.load.ask import recorded_statements, show_recording
 from contend.load.plan import asked_plan
 from contend.metrics.outcome import Done
 from contend.metrics.plan import Plan
-from contend.metrics.probed import AskedTwins, Probes, RecordingFacts
+from contend.metrics.probed import AskedTwins, Probes, RecordingFacts, RunWarning
 from contend.store import RunFolder, RunRecord
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRecording:
-    """A recording of an experiment, and what its run folder keeps of it."""
+    """A recording of an experiment, and what its run folder keeps of it; `program` is
+    contend-load."""
 
+    program: Path
     recording: Recording
     facts: RecordingFacts
+
+    def examples(self, templates: int) -> list[dict[str, Any]]:
+        """One statement of each of the first templates, with its values.
+
+        Raises:
+            LoadFailed: the file cannot be read.
+        """
+        found = []
+        for one in self.facts["templates"][:templates]:
+            chosen = (f"--template={one['template']}", "--sample=1")
+            found += recorded_statements(self.program, self.recording.path, *chosen)
+        return found
 
 
 def recordings_of(program: Path, cache: Path, experiment: Experiment) -> dict[str, KnownRecording]:
@@ -51,7 +65,7 @@ def recordings_of(program: Path, cache: Path, experiment: Experiment) -> dict[st
         name = str(cell["workload"].get("recording", ""))
         if name and name not in found:
             recording = find_recording(cache, name)
-            found[name] = KnownRecording(recording, _facts(program, recording))
+            found[name] = KnownRecording(program, recording, _facts(program, recording))
     return found
 
 
@@ -171,10 +185,46 @@ def measure_twins(
                 plan=_plan_of_arm(plan, arms[index]),
                 done=_done(outcome, index),
                 probes=seen,
-                warnings=list(ready.warnings),
+                warnings=[*ready.warnings, *_warnings(found[index])],
             )
         )
     return records
+
+
+def _warnings(asked: AskedTwins) -> Iterator[RunWarning]:
+    """What the answers of a level do not cover."""
+    if tables := asked["missing_tables"]:
+        named = ", ".join(one["table"] for one in tables)
+        more = asked["missing_tables_total"] - len(tables)
+        share = f"{100 * asked['missing_tables_share']:.3g} % of the recorded {asked['shares_of']}"
+        yield {
+            "code": "tables-missing",
+            "message": f"the data lack tables of the recording ({named}"
+            f"{f' and {more} more' if more else ''}); statements with {share} failed",
+        }
+    if (refused := asked["timestamp_refused"]) is not None:
+        yield {
+            "code": "timestamp-refused",
+            "message": f"statements such as NOW() ask about today: the login may not SET timestamp "
+            f"({refused})",
+        }
+    if asked["too_slow"]:
+        yield {
+            "code": "statements-stopped",
+            "message": f"statements that took longer than workload.limit were stopped: "
+            f"{asked['too_slow']}",
+        }
+    if asked["not_rolled_back"]:
+        yield {
+            "code": "writes-stayed",
+            "message": "tables without transactions keep what was written: statements: "
+            f"{asked['not_rolled_back']}",
+        }
+    if asked["reconnects"]:
+        yield {
+            "code": "connection-lost",
+            "message": f"connections that were lost and opened again: {asked['reconnects']}",
+        }
 
 
 def _nothing_answered(outcome: Mapping[str, Any]) -> LoadFailed:

@@ -9,6 +9,7 @@ The next step is more time, more CPUs, or another level.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from contend.experiment import Level, without_metric
 from contend.findings import (
@@ -33,6 +34,7 @@ from contend.sections.goal import GoalRead, basis_of_goal, goal_sentences, read_
 from contend.sections.model import Panel
 from contend.sections.naming import (
     Naming,
+    as_sentence,
     columns_text,
     place_of,
     place_text,
@@ -55,6 +57,14 @@ from contend.sections.words import (
 from contend.stats import Estimate
 
 
+@dataclass(frozen=True, slots=True)
+class TwinsAnswer:
+    """What the answer says of the statements of a recording: before its sentence, and after it."""
+
+    lead: ReportText
+    sentences: tuple[ReportText, ...]
+
+
 def answer_of(
     study: Study,
     naming: Naming,
@@ -65,12 +75,14 @@ def answer_of(
     progress: Progress,
     by_statement: Sequence[str] = (),
     about_setup: Sequence[ReportText] = (),
+    about_twins: TwinsAnswer | None = None,
 ) -> Answer:
     """The experiment's result, or that there is none yet.
 
     Args:
         by_statement: the certain changes of each statement; in place of the price.
         about_setup: the steps of setup that vary.
+        about_twins: the statements of a recording; None without one.
     """
     if not cells:
         return _nothing(study, progress)
@@ -81,6 +93,9 @@ def answer_of(
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)
     sentence = claim_sentence(naming, first.compared, level)
+    if about_twins is not None:
+        sentence = as_sentence(ReportText("{}{}", about_twins.lead, within_sentence(sentence)))
+        by_statement = about_twins.sentences
     earlier = sessions_of(study, first, level)
     if not study.finished:
         sentence = ReportText(

@@ -24,7 +24,7 @@ from contend.findings import (
 )
 from contend.metrics import KEY_REQUESTS
 from contend.metrics.read import alone
-from contend.report.answer import answer_of
+from contend.report.answer import TwinsAnswer, answer_of
 from contend.report.charts import panel_charts, picture_of
 from contend.report.gate import gate_of_study
 from contend.report.model import Answer, Parts, Report, missing_text
@@ -56,6 +56,8 @@ from contend.sections.provenance import (
     variables_table,
 )
 from contend.sections.registry import SECTIONS
+from contend.sections.twins import SECTION as TWINS
+from contend.sections.twins import twins_lead, twins_sentences
 from contend.sections.why import CAUSE
 from contend.sections.words import repeats_each_text
 from contend.store import RunFolder
@@ -155,6 +157,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
                 progress,
                 _by_statement(inputs, made),
                 _about_setup(made),
+                _of_twins(inputs, made),
             ),
             Answer(ReportText("The answer could not be written; the figures remain valid."), ()),
         ),
@@ -272,6 +275,14 @@ def _with_expected(study: Study, figures: CellFigures) -> CellFigures:
 def _about_setup(made: Sequence[MadeSection]) -> list[ReportText]:
     found = (one.found for one in made if one.section is setup.SECTION)
     return [text for facts in found if facts is not None for text in setup.setup_sentences(facts)]
+
+
+def _of_twins(inputs: Inputs, made: Sequence[MadeSection]) -> TwinsAnswer | None:
+    """What the answer says of the statements of a recording; None without one."""
+    found = next((one.found for one in made if one.section is TWINS and one.found), None)
+    if found is None:
+        return None
+    return TwinsAnswer(twins_lead(found, inputs), tuple(twins_sentences(found, inputs)))
 
 
 def _by_statement(inputs: Inputs, made: Sequence[MadeSection]) -> tuple[str, ...]:

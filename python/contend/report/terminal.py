@@ -10,6 +10,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from rich.box import SIMPLE_HEAD
@@ -68,8 +69,10 @@ def _short(report: Report, out: _Out) -> Parts:
     yield lambda: _head(report, out, full=False)
     yield lambda: _answer(report, out)
     yield lambda: _warned(report, out)
-    goal = report.shown("goal")
-    if report.comparisons:
+    goal, twins = report.shown("goal"), report.shown("twins")
+    if twins is not None:
+        yield lambda: out.section(replace(twins, tables=twins.tables[:1]))
+    elif report.comparisons:
         yield lambda: _changes(report, out, full=False)
     elif goal is None:
         yield lambda: _metrics(report, out, [report.metric.name])

@@ -27,6 +27,7 @@ from contend.sections import (
     statements,
     switches,
     tpcc,
+    twins,
     why,
 )
 from contend.sections.model import Section
@@ -37,6 +38,7 @@ SECTIONS: tuple[Section[Any], ...] = (
     why.WHY,
     sessions.SECTION,
     beside.SECTION,
+    twins.SECTION,
     setup.SECTION,
     statements.SECTION,
     statement_costs.SECTION,

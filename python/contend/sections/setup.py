@@ -173,7 +173,7 @@ def _of_context(pairs: Sequence[PlanPair]) -> str:
     changes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for pair in pairs:
         if pair.is_known and pair.differs:
-            changes[_change(pair)].append(pair.name)
+            changes[changed_plan(pair)].append(pair.name)
     same = [pair.name for pair in pairs if pair.is_known and not pair.differs]
     unknown = {
         pair.having.why_not or pair.without.why_not or "no plan": pair.name
@@ -196,7 +196,7 @@ def _and(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _change(pair: PlanPair) -> tuple[str, str, str]:
+def changed_plan(pair: PlanPair) -> tuple[str, str, str]:
     """Verb of one statement and of several, and the change."""
     old, new = pair.without.steps, pair.having.steps
     if [step.table for step in old] != [step.table for step in new]:
