@@ -9,13 +9,17 @@ from typing import Any, cast
 from hdrh.histogram import HdrHistogram
 
 from contend.host.placement import Placed
-from contend.load.process import OnEvent
+from contend.load.process import OnAsked, OnEvent
 from contend.metrics.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
 
 Answer = Callable[[dict[str, Any]], Done]
 
 Rates = Callable[[str, int], float]
 """Queries a second of the arm of that name in the round of that number."""
+
+
+def _nothing(_plan: Mapping[str, Any]) -> dict[str, Any]:
+    raise AssertionError("no recording is to be asked")
 
 
 class FakeLoad:
@@ -29,6 +33,7 @@ class FakeLoad:
     Attributes:
         plans: every plan that was run, in order.
         rest_s: what servers take to come to rest after each slice.
+        asked: answers a plan that asks the statements of a recording.
     """
 
     def __init__(self, answer: Answer | None = None, rates: Rates | None = None) -> None:
@@ -36,6 +41,7 @@ class FakeLoad:
         self._rates = rates
         self.plans: list[dict[str, Any]] = []
         self.rest_s = 0.0
+        self.asked: Callable[[Mapping[str, Any]], dict[str, Any]] = _nothing
 
     def run(
         self,
@@ -56,6 +62,18 @@ class FakeLoad:
             on_event(_interval(done))
         on_event(done)
         return done
+
+    def ask(
+        self,
+        plan: Mapping[str, Any],
+        *,
+        env: Mapping[str, str],
+        on_progress: OnAsked,
+        placed: Placed | None = None,
+    ) -> dict[str, Any]:
+        self.plans.append(dict(plan))
+        on_progress(1, 2)
+        return self.asked(plan)
 
 
 def done_of(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.cli.console import console
-from contend.cli.parser import columns, confirmed, say, say_json
+from contend.cli.parser import columns, confirmed, counted_from_0, say, say_json
 from contend.cli.progress import display_on
 from contend.data.recordings import (
     Recording,
@@ -95,24 +95,18 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     add(
         "--statement",
         metavar="N",
-        type=_number,
+        type=counted_from_0,
         help="print the statement of this number, with its values",
     )
     add(
         "--template",
         metavar="N",
-        type=_number,
+        type=counted_from_0,
         help="print some statements of this template, with their values",
     )
     add("--all", action="store_true", help=f"all templates, not only {TEMPLATES_SHOWN}")
     add("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_show)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number, counted from 0")
-    return int(text)
 
 
 def _import(args: argparse.Namespace) -> int:

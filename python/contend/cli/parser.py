@@ -180,6 +180,13 @@ def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
         raise RequestError(f"--metric {refused.reason}", hint=refused.hint) from None
 
 
+def counted_from_0(text: str) -> int:
+    """The number of something, as an argument."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, counted from 0")
+    return int(text)
+
+
 def confirmed(question: str, *, yes: bool) -> bool:
     """Whether the user agrees: `--yes` agrees; without a terminal, the answer is no."""
     if yes:

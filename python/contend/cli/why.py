@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contend.cli.parser import columns, confirmed, remark, say, say_json
+from contend.cli.parser import columns, confirmed, counted_from_0, remark, say, say_json
 from contend.errors import RequestError, WorkError
 from contend.experiment import Experiment, asks_twins, from_dict
 from contend.experiment.settings.server import HZ_MAX
@@ -43,7 +43,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template",
         metavar="N",
-        type=int,
+        type=counted_from_0,
         help="for a recording: the plan, the rows and the counters of this template side by side; "
         "nothing is measured",
     )

@@ -163,7 +163,7 @@ def measure_twins(
     before = [probes.look(ready.observed, begins=True) for ready in readies]
     outcome = load.ask(plan, env=env, on_progress=on_progress, placed=placed)
     after = [probes.look(ready.observed) for ready in readies]
-    found = _of_arms(outcome)
+    found = answers_of_arms(outcome)
     if any(math.isnan(one["us_mean"]) for one in found):
         raise _nothing_answered(outcome)
     records = []
@@ -295,7 +295,7 @@ def _done(outcome: Mapping[str, Any], index: int) -> Done:
     return cast(Done, done)
 
 
-def _of_arms(outcome: Mapping[str, Any]) -> list[AskedTwins]:
+def answers_of_arms(outcome: Mapping[str, Any]) -> list[AskedTwins]:
     """What each level answered."""
     whole = {
         name: outcome[name]

@@ -151,7 +151,7 @@ def _of_level(of: TwinsOfLevel, pairs: Mapping[int, TwinPair]) -> Iterable[Repor
         if more:
             named.append(ReportText("{} more", Constant(more)))
         yield ReportText(
-            "{} {} certainly {}{}: {}.",
+            "{} of them {} certainly {}{}: {}.",
             Constant(len(changed)),
             verb,
             word,
@@ -159,7 +159,7 @@ def _of_level(of: TwinsOfLevel, pairs: Mapping[int, TwinPair]) -> Iterable[Repor
             ReportText.joined("; ", named),
         )
     if not of.of_tone("worse"):
-        yield ReportText("None gets certainly slower.")
+        yield ReportText("None of them gets certainly slower.")
     for what, concerned in (
         ("Only one side has an error or is too slow", [one for one in of.changes if one.one_sided]),
         (

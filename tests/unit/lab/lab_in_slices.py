@@ -22,6 +22,7 @@ from contend.lab.private import PrivateProgram, PrivateTestbed
 from contend.lab.runner import Runner
 from contend.lab.shared_host import HostWatch
 from contend.lab.testbed import Testbed
+from contend.lab.twins import KnownRecording
 from contend.lab.walk import Schedule
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
@@ -61,6 +62,7 @@ class Bench:
         rest_s: what servers take to come to rest after a slice.
         each_plan: is shown each plan before it is answered, and may raise.
         facts: of the session.
+        recordings, asked: those of the experiment, and the answer to a plan that asks one.
     """
 
     def __init__(self, tmp_path: Path, text: str = IN_SLICES, **changes: str) -> None:
@@ -72,6 +74,8 @@ class Bench:
         self.each_plan: Callable[[dict[str, Any]], None] = lambda _plan: None
         self.changes: dict[str, Any] = {}
         self.facts: Any = {}
+        self.recordings: Mapping[str, KnownRecording] = {}
+        self.asked: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _plan: {}
         compared = self.tiny.compared
         assert compared is not None
         self.copies = [0 for _ in compared.levels]
@@ -86,12 +90,20 @@ class Bench:
         """Make all that is to be made, on testbeds of a session of their own."""
         load = FakeLoad(lambda plan: self._answer(plan, rates), rates)
         load.rest_s = self.rest_s
+        load.asked = self.asked
         testbeds = [self.testbed(place) for place in range(len(self.servers))]
         design = Design("slices" if by == "slices" else "runs")
         with self.folder(in_slices=design.in_slices) as folder:
             schedule = Schedule(self.tiny, folder, design, self.clock)
             listen = self.heard.append
-            runner = Runner(self.tiny, testbeds, load, schedule.effort, listen)
+            runner = Runner(
+                self.tiny,
+                testbeds,
+                load,
+                schedule.effort,
+                listen,
+                recordings=self.recordings,
+            )
             walk.walk(self.tiny, folder, schedule, runner, listen, watch)
         return load
 
