@@ -117,8 +117,13 @@ def ratio_cells(values: Runs, baseline: Runs) -> list[str]:
     ]
 
 
-def spent(command: list[str], *, stdin: str | None = None) -> tuple[str, float, int]:
+def spent(
+    command: list[str], *, stdin: str | None = None, accepted: Sequence[int] = (0,)
+) -> tuple[str, float, int]:
     """Run a command. Returns its output, the CPU seconds it used, and its peak memory in KiB.
+
+    Args:
+        accepted: exit codes of a command that did its work.
 
     The kernel's `ru_maxrss` would count this process's own pages, which a child has for a moment
     before it becomes another program; so the peak is read from the child while it runs.
@@ -140,7 +145,7 @@ def spent(command: list[str], *, stdin: str | None = None) -> tuple[str, float, 
     peak.stop()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.returncode not in accepted:
         raise PeerFailed(f"{command[0]} ended with {process.returncode}:\n{output[-2000:]}")
     return output, usage.ru_utime + usage.ru_stime, peak.kb
 

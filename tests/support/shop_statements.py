@@ -85,6 +85,7 @@ DRAWS: dict[str, Callable[[random.Random, Size], Any]] = {
     "customers": lambda drawn, size: _numbers(drawn, size.customers),
     "email": lambda drawn, size: email_of(skewed(drawn, size.customers)),
     "product": lambda drawn, _size: skewed(drawn, PRODUCTS),
+    "any_product": lambda drawn, _size: drawn.randint(1, PRODUCTS),
     "products": lambda drawn, _size: _numbers(drawn, PRODUCTS),
     "order": lambda drawn, size: size.orders + 1 - skewed(drawn, size.orders),
     "session": lambda drawn, size: skewed(drawn, size.sessions),
@@ -244,7 +245,7 @@ TEMPLATES = (
         "bought_too",
         4,
         "SELECT product_id, COUNT(*) AS times FROM order_items WHERE order_id IN"
-        " (SELECT order_id FROM order_items WHERE product_id = {product})"
+        " (SELECT order_id FROM order_items WHERE product_id = {any_product})"
         " GROUP BY product_id ORDER BY times DESC, product_id LIMIT 5",
         "items_by_order",
         "items_by_product",
@@ -360,8 +361,11 @@ TEMPLATES = (
     _one(
         "revenue_by_category",
         2,
-        "SELECT p.category, SUM(i.quantity * i.cents) FROM order_items i"
-        " JOIN products p ON p.id = i.product_id GROUP BY p.category ORDER BY 2 DESC",
+        "SELECT p.category, SUM(i.quantity * i.cents) FROM orders o"
+        " JOIN order_items i ON i.order_id = o.id JOIN products p ON p.id = i.product_id"
+        " WHERE o.placed_at >= '{yesterday}' GROUP BY p.category ORDER BY 2 DESC",
+        "items_by_order",
+        "orders_by_day",
     ),
     _one("cities", 4, "SELECT city, COUNT(*) FROM customers GROUP BY city ORDER BY 2 DESC, city"),
     _one(
