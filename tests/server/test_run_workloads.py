@@ -15,8 +15,9 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
 ROWS = 2_000
 TEXT = "SELECT c FROM sbtest WHERE id = {id:uniform(1, 2000)};"
-# TPC-C has tables of its own, and so have lookups by string.
-KINDS = [kind for kind in WORKLOAD.kinds if kind not in (SCRIPT, "scan", "string_lookup", "tpcc")]
+# TPC-C has tables of its own, and so have lookups by string and recordings.
+_APART = (SCRIPT, "scan", "string_lookup", "tpcc", "twins")
+KINDS = [kind for kind in WORKLOAD.kinds if kind not in _APART]
 EVERY = f"""
 [experiment]
 name = "every"

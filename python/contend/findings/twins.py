@@ -86,8 +86,8 @@ class TwinsOfLevel:
     time_share: of the recorded time that the templates with a change have.
     shares_of: `time` or `calls`: what that share is of.
     units: repeats.
-    rows_as_logged, rows_logged: reads that find as many rows as were logged at both levels, and
-        reads whose rows were logged.
+    rows_as_logged, rows_logged: answered reads that find as many rows as were logged, and those
+        whose rows were logged; of the side that finds fewer.
     left_out: by reason, calls and their share of what was recorded.
     slower_after: share of the time at the level that templates have which get certainly slower.
     """
@@ -209,6 +209,7 @@ def _of_level(
     slower = np.array([one.tone == "worse" for one in found])
     found.sort(key=lambda one: (one.tone not in ("worse", "better"), -_effect(one), -one.share))
     last = pairs[-1][1]
+    as_logged, reads = min(map(_rows_as_logged, zip(*pairs, strict=True)), key=_share)
     return TwinsOfLevel(
         cell=cell,
         level=level,
@@ -216,11 +217,20 @@ def _of_level(
         time_share=math.fsum(s for s, is_known in zip(logged, known, strict=True) if is_known),
         shares_of=last["shares_of"],
         units=len(pairs),
-        rows_as_logged=sum(min(a["rows_as_logged"], b["rows_as_logged"]) for a, b in pairs),
-        rows_logged=sum(a["rows_logged"] for a, _ in pairs),
+        rows_as_logged=as_logged,
+        rows_logged=reads,
         left_out={name: (one["calls"], one["share"]) for name, one in last["left_out"].items()},
         slower_after=_share_after(d, weights, slower, study.experiment.compare.confidence),
     )
+
+
+def _rows_as_logged(asked: Sequence[AskedTwins]) -> tuple[int, int]:
+    return sum(one["rows_as_logged"] for one in asked), sum(one["rows_logged"] for one in asked)
+
+
+def _share(part_and_whole: tuple[int, int]) -> float:
+    part, whole = part_and_whole
+    return part / whole if whole else 1.0
 
 
 def _ln_ratio(template: TwinTemplate | None) -> float:

@@ -24,9 +24,9 @@ from contend.lab.looks import now
 from contend.lab.testbed import Ready
 from contend.load import ArmSpec, LoadDriver, LoadFailed
 from contend.load.ask import recorded_statements, show_recording
-from contend.load.plan import asked_plan
+from contend.load.plan import asked_plan, plan_of
 from contend.metrics.outcome import Done
-from contend.metrics.plan import Plan
+from contend.metrics.plan import Load, Plan
 from contend.metrics.probed import AskedTwins, Probes, RecordingFacts, RunWarning
 from contend.store import RunFolder, RunRecord
 
@@ -109,13 +109,19 @@ def require_same_recordings(folder: RunFolder, now: Mapping[str, KnownRecording]
 
 
 def refuse_design(experiment: Experiment, design: Design) -> None:
-    """Refuse twins in a comparison in which not all levels have a server at the same time.
+    """Refuse twins in a comparison in which not all levels have a server at the same time, and
+    beside other workloads.
 
     Raises:
         RequestError: with the reason.
     """
     if not asks_twins(experiment):
         return
+    if len({cell["workload"]["kind"] for cell in cell_specs(experiment)}) > 1:
+        raise RequestError(
+            f'workload.kind: "{TWINS}" cannot be combined with other kinds',
+            hint="Measure them in an experiment of their own.",
+        )
     if not design.in_slices:
         why = design.why or "nothing is compared"
     elif design.is_switching:
@@ -182,7 +188,7 @@ def measure_twins(
                 status="ok",
                 started_at=started_at,
                 ended_at=now(),
-                plan=_plan_of_arm(plan, arms[index]),
+                plan=_plan_of_arm(asking, arms[index], seed),
                 done=_done(outcome, index),
                 probes=seen,
                 warnings=[*ready.warnings, *_warnings(found[index])],
@@ -249,19 +255,13 @@ def _nothing_answered(outcome: Mapping[str, Any]) -> LoadFailed:
     )
 
 
-def _plan_of_arm(plan: Mapping[str, Any], arm: ArmSpec) -> Plan:
+def _plan_of_arm(asking: Asking, arm: ArmSpec, seed: int) -> Plan:
     """The plan in the form of other runs, for the record."""
-    asked = {name: value for name, value in plan.items() if name not in ("version", "arms")}
-    return cast(
-        Plan,
-        {
-            "version": plan["version"],
-            "server": arm.address.as_plan(),
-            "workload": {"kind": TWINS, **asked},
-            "load": {"connections": 1},
-            "seed": plan["seed"],
-        },
-    )
+    plan = plan_of(arm.cell, arm.address, seed=seed, watch_pid=None)
+    load: Load = {"connections": 1}
+    if asking.for_s is not None:
+        load["measure_s"] = asking.for_s
+    return {**plan, "load": load}
 
 
 def _done(outcome: Mapping[str, Any], index: int) -> Done:
@@ -281,16 +281,8 @@ def _done(outcome: Mapping[str, Any], index: int) -> Done:
             **{end: arm[f"{end}_us"] for end in ("p50", "p95", "p99", "max")},
         },
         "rows": arm["rows"],
-        "errors": [
-            {
-                "code": int(code),
-                "count": times,
-                "message": f"error {code}",
-                "sqlstate": "",
-                "statement": "",
-            }
-            for code, times in arm["errors"].items()
-        ],
+        # Those of each template are among its answers.
+        "errors": [],
     }
     return cast(Done, done)
 

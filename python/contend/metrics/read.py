@@ -398,9 +398,9 @@ def _held_ns(lock: SegmentLock) -> float:
 
 def error_share(run: Run) -> float | None:
     """Share of queries that ended in an error."""
-    if run.done is None:
+    if (done := load(run)) is None:
         return None
-    failed = sum(float(error.get("count") or 0) for error in run.done.get("errors") or [])
+    failed = sum(float(error.get("count") or 0) for error in done.get("errors") or [])
     ended = (queries(run) or 0.0) + failed
     return failed / ended if ended > 0 else None
 

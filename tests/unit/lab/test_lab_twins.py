@@ -189,3 +189,11 @@ def test_a_template_without_pairs_has_no_part_in_the_ratio() -> None:
     rest_us = (0.8, 0.48, 0.27, 0.4)
     assert other["us_mean"] / one["us_mean"] == pytest.approx(1 + 0.48 / sum(rest_us))
     assert not math.isnan(one["us_mean"])
+
+
+def test_other_workloads_beside_it_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "it.toml"
+    kinds = '[factors]\n"workload.kind" = ["twins", "point_select"]\n'
+    file.write_text(TWINS.replace("[factors]\n", kinds))
+    with pytest.raises(RequestError, match="cannot be combined with other kinds"):
+        refuse_design(load_experiment(str(file)), Design("slices", servers=2))
