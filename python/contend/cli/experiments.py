@@ -16,6 +16,7 @@ from contend.cli.parser import Parser, add_equal_load, remark, say
 from contend.cli.try_experiment import (
     CONNECTIONS_USUAL,
     ROWS_USUAL,
+    TIME_OF_LOG,
     TIME_USUAL,
     WORKLOAD_USUAL,
     NothingToCompare,
@@ -115,7 +116,8 @@ def add_try(parser: Parser) -> None:
         "--for",
         dest="time",
         metavar="TIME",
-        help=f"measuring time (default: {TIME_USUAL}; with a gate: as long as it needs, at most "
+        help=f"measuring time (default: {TIME_USUAL}, with --log {TIME_OF_LOG}; with a gate: as "
+        "long as it needs, at most "
         "10 min)",
     )
     add(

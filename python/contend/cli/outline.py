@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.experiment import Experiment
+from contend.experiment import Experiment, asks_twins
 from contend.experiment.settings.values import level_word
 from contend.lab.effort import RESPONSES
 from contend.lab.outline import Outline
@@ -28,7 +28,9 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
     if experiment.compared is not None:
         lines.append(f"by {', '.join(compare.metric)}")
     servers = f"{design.servers} servers" if design.servers > 1 else "one server"
-    if design.in_slices:
+    if asks_twins(experiment):
+        lines.append(f"each statement of the recording on all levels in turn, on {servers}")
+    elif design.in_slices:
         lines.append(f"in slices{_slice_text(experiment, plan)}, on {servers}")
     elif experiment.compared is not None:
         why = f": {design.why}" if design.why else ""

@@ -143,6 +143,9 @@ WORKLOAD_USUAL = "read_write"
 CONNECTIONS_USUAL = "8"
 ROWS_USUAL = 100_000
 TIME_USUAL = "70s"
+TIME_OF_LOG = "150s"
+"""Servers are started for each repeat, and each template is asked."""
+
 REPEATS = 8
 MEASURE_OF_SEARCH = "3s"
 """Length of a run that looks for the rate of a goal."""
@@ -325,7 +328,8 @@ def _compare(args: argparse.Namespace, file: _File) -> str | None:
         raise _nothing_to_compare(file)
     limits = (args.time, args.until, args.fail_if_slower, args.goal)
     is_open = all(limit is None for limit in limits)
-    limit = TIME_USUAL if is_open else args.time
+    usual = TIME_USUAL if args.log is None else TIME_OF_LOG
+    limit = usual if is_open else args.time
     until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
     metrics = None if args.metric is None else split_levels(args.metric, f"--metric {args.metric}")
     file.tables["compare"] = {

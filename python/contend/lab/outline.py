@@ -17,6 +17,7 @@ from contend.lab.design import Design, choose_design
 from contend.lab.effort import Effort, usual_slice_s
 from contend.lab.equal_load import why_not_equal_load
 from contend.lab.timing import is_timed, times_of
+from contend.lab.twins import refuse_design
 from contend.store import RunFolder
 
 
@@ -80,6 +81,7 @@ def outline(experiment: Experiment, *, own: bool, disk: Path, runs: Path) -> Out
         RequestError: the experiment cannot be measured in the way that it insists on.
     """
     design = choose_design(experiment, own=own, disk=disk)
+    refuse_design(experiment, design)
     width = next(_earlier(experiment, runs), None)
     repeat_s, slice_s = None, None
     if design.in_slices:
