@@ -13,7 +13,7 @@ from synthetic_run import FACTS, write_run
 
 from contend.experiment import load_experiment
 from contend.lab.twins import answers_of_arms
-from contend.metrics.probed import RecordedTemplate
+from contend.metrics.twins import RecordedTemplate
 from contend.store import LookRecord, RunFolder, RunRecord
 
 INDEX = "setup.dropped"

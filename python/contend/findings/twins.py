@@ -18,7 +18,7 @@ from contend.findings.changes import pairs_of
 from contend.findings.families import Family
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import Study
-from contend.metrics.probed import AskedTwins, RecordedTemplate, TwinTemplate
+from contend.metrics.twins import AskedTwins, RecordedTemplate, TwinTemplate
 from contend.stats import Change, Estimate, estimate, statement_changes
 
 FALSE_SHARE = 0.05
@@ -88,7 +88,7 @@ class TwinsOfLevel:
     units: repeats.
     rows_as_logged, rows_logged: answered reads that find as many rows as were logged, and those
         whose rows were logged; of the side that finds fewer.
-    left_out: by reason, calls and their share of what was recorded.
+    left_out: by reason, calls and their share of the recording.
     slower_after: share of the time at the level that templates have which get certainly slower.
     """
 

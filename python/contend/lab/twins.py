@@ -27,7 +27,8 @@ from contend.load.ask import recorded_statements, show_recording
 from contend.load.plan import asked_plan, plan_of
 from contend.metrics.outcome import Done
 from contend.metrics.plan import Load, Plan
-from contend.metrics.probed import AskedTwins, Probes, RecordingFacts, RunWarning
+from contend.metrics.probed import Probes, RunWarning
+from contend.metrics.twins import AskedTwins, RecordingFacts
 from contend.store import RunFolder, RunRecord
 
 
@@ -109,8 +110,8 @@ def require_same_recordings(folder: RunFolder, now: Mapping[str, KnownRecording]
 
 
 def refuse_design(experiment: Experiment, design: Design) -> None:
-    """Refuse twins in a comparison in which not all levels have a server at the same time, and
-    beside other workloads.
+    """Refuse twins in a comparison in which not all levels have a server at the same time, or
+    together with other workloads.
 
     Raises:
         RequestError: with the reason.
@@ -151,7 +152,7 @@ def measure_twins(
     *,
     seed: int,
 ) -> list[RunRecord]:
-    """Ask the statements of a recording on all levels, of which the first is the baseline.
+    """Ask the statements of a recording on all levels; the first is the baseline.
 
     Raises:
         LoadFailed: contend-load gave no result, or no statement was answered by all levels.
@@ -223,7 +224,7 @@ def _warnings(asked: AskedTwins) -> Iterator[RunWarning]:
     if asked["not_rolled_back"]:
         yield {
             "code": "writes-stayed",
-            "message": "tables without transactions keep what was written: statements: "
+            "message": "tables without transactions keep their writes: statements: "
             f"{asked['not_rolled_back']}",
         }
     if asked["reconnects"]:
@@ -325,8 +326,8 @@ def _answers(template: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 
 def _mean_us(outcome: Mapping[str, Any]) -> float:
-    """Mean time of a statement at the baseline, if each template is asked as often as it was
-    recorded; NaN if none was answered."""
+    """Mean time of a statement at the baseline, if each template is asked as often as in the
+    recording; NaN if none was answered."""
     known = [(one["calls"], one["arms"][0]) for one in outcome["templates"]]
     known = [(calls, arm) for calls, arm in known if arm["count"]]
     calls = sum(calls for calls, _ in known)

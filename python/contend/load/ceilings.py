@@ -15,7 +15,7 @@ from contend.experiment import SCRIPT, STATEMENTS, is_file
 from contend.experiment.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
-from contend.metrics import probed
+from contend.metrics.ceiling import CeilingRecord
 from contend.metrics.plan import Engine, Load, Plan, Protocol, Workload
 from contend.stats import Estimate, estimate, finite
 
@@ -219,7 +219,7 @@ class Calibration:
         more = {ceiling.shape: ceiling for ceiling in ceilings}
         return Calibration(self.host, self.program, {**self.ceilings, **more})
 
-    def record(self, ceiling: Ceiling) -> probed.CeilingRecord:
+    def record(self, ceiling: Ceiling) -> CeilingRecord:
         """The ceiling that a run was compared with, for its record."""
         qps = ceiling.figure("qps")
         return {

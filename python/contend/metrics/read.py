@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
+from contend.metrics.ceiling import CalibrationRecord
 from contend.metrics.model import Read, Run
 from contend.metrics.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 from contend.metrics.plan import Workload
-from contend.metrics.probed import CalibrationRecord, CpuState, DelayLine, HostState, SegmentLock
+from contend.metrics.probed import CpuState, DelayLine, HostState, SegmentLock
 
 Name = Literal["near", "far", "changed"]
 
@@ -90,7 +91,7 @@ def outcome(run: Run) -> Done | None:
 
 def load(run: Run) -> Done | None:
     """The outcome of a load; None if statements of a recording were asked one at a time: the speed
-    of a sample, with equally many statements of each template, is no figure of the recording."""
+    of a sample, with equally many statements of each template, is not that of the recording."""
     return None if "twins" in run.probes else run.done
 
 

@@ -47,7 +47,7 @@ def _asked(ready: Ready, examples: list[dict[str, Any]]) -> list[dict[str, Any]]
     connection = ready.observed.connection
     found = []
     for one in examples:
-        # Bytes of the log: what is no UTF-8 is sent as it was.
+        # Bytes of the log; also those that are not UTF-8.
         text = one["text"].encode("latin-1").decode(errors="surrogateescape")
         database = one["database"] or ready.address.database
         tables: list[Any] = []

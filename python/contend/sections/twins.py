@@ -203,7 +203,7 @@ def _show(found: TwinsFound, inputs: Inputs) -> Shown:
     tables = []
     for of, pairs in zip(found.levels, found.pairs, strict=True):
         rows = [_row(one, pairs.get(one.template)) for one in of.changes]
-        # Without plans there are no examples.
+        # Only plans have examples.
         kept = [at for at in range(len(_HEADS)) if at < _OF_PLANS or pairs]
         kept = [at for at in kept if at != _DIFFER or any(row[at] for row in rows)]
         rows = [tuple(row[at] for at in kept) for row in rows]
@@ -249,7 +249,7 @@ def _rows_text(one: TwinChange) -> str:
 
 
 def _differ(one: TwinChange) -> str:
-    """What is not the same on both sides, in words of one column."""
+    """The differences of both sides besides the time, for one column."""
     parts = []
     if one.one_sided:
         parts.append(f"{one.one_sided} fail on one side")
@@ -273,7 +273,7 @@ def _lead(found: TwinsFound) -> str:
 def _key(found: TwinsFound) -> str:
     text = (
         "share: of the time of all templates at the baseline. time: change of the template's own "
-        "time; whole: what that does to the time of all. Of the changes without a question mark, "
+        "time; whole: its effect on the time of all. Among the changes without a question mark, "
         "5 % may be chance. example: the number of a statement, for `contend log show NAME "
         "--statement`."
     )

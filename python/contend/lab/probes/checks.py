@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.experiment import is_file
+from contend.metrics.ceiling import CalibrationRecord, CeilingRecord
 from contend.metrics.outcome import Done, Interval
-from contend.metrics.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
+from contend.metrics.probed import Probes, RunWarning
 from contend.metrics.read import THREAD_SHARE_MAX
 
 CEILING_SHARE_MAX = 0.5
