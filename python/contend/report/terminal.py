@@ -43,6 +43,9 @@ _NAME_WIDTH = 44
 _WARNED, _EXPLAINED = 4, 3
 """Number of lines in the short form: of remarks on the answer, and of a section with its title."""
 
+_OF_DATA = ("tables-missing", "timestamp-refused")
+"""Warnings that not the recorded data were asked come first."""
+
 _OF_HOST = ("host-", "io-", "memory-", "noisy-", "throttled", "files-")
 """Warnings of the host come after those of the measurements."""
 
@@ -296,8 +299,9 @@ def _warned(report: Report, out: _Out) -> None:
     notes = [one for one in report.host_notes if not one.ignored]
     most = sorted(report.warnings, key=lambda one: (one.code.startswith(_OF_HOST), -one.runs))
     remarks = [
+        *(_warning(one) for one in most if one.code in _OF_DATA),
         *(note_text(one, len(report.compared)) for one in notes if one.severity == "severe"),
-        *map(_warning, most),
+        *(_warning(one) for one in most if one.code not in _OF_DATA),
         *(note_text(one, len(report.compared)) for one in notes if one.severity != "severe"),
     ]
     shown = remarks if len(remarks) <= _WARNED else remarks[: _WARNED - 1]
