@@ -159,7 +159,8 @@ pub struct AskedTemplate {
     pub pairs: Vec<AskedPair>,
 }
 
-/// An arm against the first one: statements that both answered.
+/// An arm against the first one: statements that both answered. Each counts once, with the shortest
+/// time of each arm over the rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedPair {
     pub arm: String,
