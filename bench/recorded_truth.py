@@ -189,33 +189,38 @@ def table(lines: list[Line]) -> tuple[np.ndarray, np.ndarray]:
     return d, within
 
 
-def plain_t(d: np.ndarray) -> np.ndarray:
+def plain_t(d: np.ndarray, _within: np.ndarray) -> np.ndarray:
     """The picked statements if each had only its own variance."""
     return discover(np.asarray(ttest_1samp(d, 0, nan_policy="omit").pvalue)).picked
 
 
-def moderated_t(d: np.ndarray) -> np.ndarray:
-    return statement_changes(d).picked
+def moderated_t(d: np.ndarray, _within: np.ndarray) -> np.ndarray:
+    """Variances are moderated, and the pairs do not count."""
+    return statement_changes(d, np.ones(d.shape)).picked
 
 
-RULES = {"moderated": moderated_t, "plain": plain_t}
+def by_pairs(d: np.ndarray, within: np.ndarray) -> np.ndarray:
+    return statement_changes(d, within).picked
 
 
-def studies(d: np.ndarray, drawn: int, *, flips: bool) -> list[list[str]]:
+RULES = {"as in contend": by_pairs, "moderated": moderated_t, "plain": plain_t}
+
+
+def studies(d: np.ndarray, within: np.ndarray, drawn: int, *, flips: bool) -> list[list[str]]:
     """Rows of made-up studies of so many repeats. Without flips the arms stay in their places."""
     chance = np.random.default_rng([drawn, flips])
     counts = {name: np.zeros(3, dtype=int) for name in RULES}
     for _ in range(STUDIES):
-        study = d[chance.choice(len(d), drawn, replace=False)]
-        if flips:
-            study = study * chance.choice((-1, 1), (drawn, 1))
+        repeats = chance.choice(len(d), drawn, replace=False)
+        signs = chance.choice((-1, 1), (drawn, 1)) if flips else 1
+        study = d[repeats] * signs
         at = chance.integers(d.shape[1])
         slower = study.copy()
         slower[:, at] += SLOWER
         for name, rule in RULES.items():
-            picked = rule(slower)
+            picked = rule(slower, within[repeats])
             alone = picked[at] and picked.sum() == 1
-            counts[name] += (rule(study).any(), picked[at], alone)
+            counts[name] += (rule(study, within[repeats]).any(), picked[at], alone)
     placed = "drawn" if flips else "as recorded"
     return [
         [str(drawn), placed, name, *(percent(int(count)) for count in found)]
@@ -261,7 +266,10 @@ def report(lines: list[Line]) -> None:
     print(f"{100 * shift.mean:+.2f} % [{100 * shift.low:+.2f}, {100 * shift.high:+.2f}].\n")
     head = ["repeats", "arms", "t", "any claim, %", "found, %", "found alone, %"]
     rows = [
-        row for drawn in DRAWN for flips in (True, False) for row in studies(d, drawn, flips=flips)
+        row
+        for drawn in DRAWN
+        for flips in (True, False)
+        for row in studies(d, within, drawn, flips=flips)
     ]
     print(markdown_table(head, rows))
 

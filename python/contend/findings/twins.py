@@ -154,7 +154,8 @@ def _of_level(
         )
         for a, b in pairs
     ]
-    d = np.array([[_ln_ratio(other.get(number)) for number in numbers] for _, other in sides])
+    means = [[_ln_ratio(other.get(number)) for number in numbers] for _, other in sides]
+    d, within = np.moveaxis(np.array(means), 2, 0)
     base, own = ([_side(side, number) for number in numbers] for side in zip(*sides, strict=True))
     by_time = pairs[0][1]["shares_of"] == "time"
     logged = [_first(sides, number)["share"] for number in numbers]
@@ -166,7 +167,7 @@ def _of_level(
         ]
     )
     weights /= weights.sum() or 1.0
-    changes, margin = statement_changes(d, FALSE_SHARE), study.experiment.compare.margin
+    changes, margin = statement_changes(d, within, FALSE_SHARE), study.experiment.compare.margin
     found = []
     for at, number in enumerate(numbers):
         finding = on_whole = None
@@ -233,10 +234,11 @@ def _share(part_and_whole: tuple[int, int]) -> float:
     return part / whole if whole else 1.0
 
 
-def _ln_ratio(template: TwinTemplate | None) -> float:
-    if template is None or not template.get("pairs"):
-        return math.nan
-    return template["mean_ln_ratio"]
+def _ln_ratio(template: TwinTemplate | None) -> tuple[float, float]:
+    """The mean over the pairs, and its variance; NaN without any."""
+    if template is None or not (pairs := template.get("pairs")):
+        return math.nan, math.nan
+    return template["mean_ln_ratio"], template["var_ln_ratio"] / pairs
 
 
 def _ratios(*logs: float) -> tuple[float, ...]:

@@ -12,14 +12,19 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats as reference
 from scipy.stats import false_discovery_control
 
-from contend.stats import statement_changes, whole_ratios
+from contend.stats import StatementChanges, statement_changes, whole_ratios
+
+
+def alike(d: np.ndarray) -> StatementChanges:
+    """The changes if all pairs scatter alike."""
+    return statement_changes(d, np.full(d.shape, 0.01))
 
 
 def test_two_statements_by_hand() -> None:
     """Both have the variance 1 (times 1e-4) in three repeats, so the common one is 1 too and no
     variance differs by more than chance."""
     d = np.array([[0.09, -0.01], [0.10, 0.01], [0.11, 0.0]])
-    found = statement_changes(d)
+    found = alike(d)
     assert found.mean == pytest.approx([0.10, 0.0])
     assert list(found.n) == [3, 3]
     assert found.df[0] == found.df[1]
@@ -41,7 +46,7 @@ def test_statements_of_equal_variance_have_the_pooled_t() -> None:
     kinds = chance.permutation(np.repeat(np.arange(3), 40))
     d = 0.01 * deviations[kinds].T
     d[:, 7] += 0.04
-    found = statement_changes(d)
+    found = alike(d)
     pooled = math.sqrt(4 * 0.01**2 / 3 / 4)
     # A variance's logarithm is lower than the variance's by chance, which members that agree
     # exactly do not show.
@@ -58,11 +63,40 @@ def test_one_slower_statement_of_forty_is_found_in_four_repeats() -> None:
     for _ in range(studies):
         d = chance.normal(0, 0.03, (4, 40))
         d[:, 11] += math.log(1.1)
-        found += bool(statement_changes(d).picked[11])
+        found += bool(alike(d).picked[11])
         p = reference.ttest_1samp(d, 0, axis=0).pvalue
         plain += bool((false_discovery_control(p) <= 0.05)[11])
     assert found >= 0.9 * studies
     assert plain <= 0.4 * studies
+
+
+def test_what_the_pairs_show_decides_what_is_alike() -> None:
+    """Every second statement has a tenth of the others' scatter, which its pairs show."""
+    chance = np.random.default_rng(7)
+    sd = np.where(np.arange(40) % 2, 0.003, 0.03)
+    studies, found, without, wrong = 60, 0, 0, 0
+    for _ in range(studies):
+        d = chance.normal(0, sd, (4, 40))
+        within = sd**2 * chance.chisquare(10, d.shape) / 10
+        wrong += bool(statement_changes(d, within).picked.any())
+        d[:, 11] += 0.012
+        found += bool(statement_changes(d, within).picked[11])
+        without += bool(alike(d).picked[11])
+    assert found >= 0.85 * studies
+    assert without <= 0.5 * studies
+    assert wrong <= 8
+
+
+def test_variances_of_the_pairs_that_are_unknown_are_the_usual_ones() -> None:
+    chance = np.random.default_rng(8)
+    d = chance.normal(0, 0.02, (4, 10))
+    within = np.full(d.shape, 0.01)
+    known = statement_changes(d, within)
+    within[:, 3], within[1, 4], within[:, 5] = math.nan, math.nan, 0.0
+    assert statement_changes(d, within).se == pytest.approx(known.se)
+    nothing = statement_changes(d, np.full(d.shape, math.nan))
+    assert nothing.se == pytest.approx(known.se)
+    assert nothing.p == pytest.approx(known.p)
 
 
 SCENES = ["alike", "shift", "only shift", "noisy", "growing"]
@@ -88,15 +122,13 @@ def null(chance: np.random.Generator, scene: str, repeats: int) -> np.ndarray:
 def test_equal_servers_are_rarely_claimed_to_differ(scene: str, repeats: int) -> None:
     chance = np.random.default_rng([3, SCENES.index(scene), repeats])
     studies = 300
-    wrong = sum(
-        bool(statement_changes(null(chance, scene, repeats)).picked.any()) for _ in range(studies)
-    )
+    wrong = sum(bool(alike(null(chance, scene, repeats)).picked.any()) for _ in range(studies))
     # 5 % and three standard errors.
     assert wrong <= studies * 0.05 + 3 * math.sqrt(studies * 0.05 * 0.95)
 
 
 def test_one_repeat_says_nothing() -> None:
-    found = statement_changes(np.array([[0.5, -2.0, math.nan]]))
+    found = alike(np.array([[0.5, -2.0, math.nan]]))
     assert found.tested == 0
     assert not found.picked.any()
     assert np.isnan(found.p).all()
@@ -111,7 +143,7 @@ def test_missing_repeats_count_where_they_are() -> None:
     d[2, 3] = math.nan
     d[1:, 5] = math.nan
     d[:, 6] = math.nan
-    found = statement_changes(d)
+    found = alike(d)
     assert found.mean[3] == pytest.approx(np.nanmean(d[:, 3]))
     assert (found.n[3], found.n[5], found.n[6]) == (5, 1, 0)
     assert found.tested == 18
@@ -123,15 +155,15 @@ def test_missing_repeats_count_where_they_are() -> None:
 def test_statements_without_scatter_are_not_tested() -> None:
     chance = np.random.default_rng(5)
     d = chance.normal(0, 0.02, (4, 40))
-    alone = statement_changes(d[:, 2:])
+    alone = alike(d[:, 2:])
     d[:, 0] = 0.004
     d[:, 1] = 0.0
-    found = statement_changes(d)
+    found = alike(d)
     assert np.isnan(found.p[:2]).all()
     assert found.mean[0] == pytest.approx(0.004)
     assert found.tested == 38
     assert found.se[2:] == pytest.approx(alone.se)
-    assert statement_changes(np.zeros((5, 8))).tested == 0
+    assert alike(np.zeros((5, 8))).tested == 0
 
 
 def tables() -> st.SearchStrategy[np.ndarray]:
@@ -144,21 +176,22 @@ def tables() -> st.SearchStrategy[np.ndarray]:
 @given(tables(), st.sampled_from([0.0, 0.1, 2.0]))
 def test_verdict_and_interval_always_agree(d: np.ndarray, added: float) -> None:
     d[:, : d.shape[1] // 2] += added
-    found = statement_changes(d)
+    found = alike(d)
     excludes = (found.low > 0) | (found.high < 0)
     assert list(excludes) == list(found.picked)
     assert (found.low <= found.high).all()
     assert found.tested == int(np.sum(np.isfinite(found.p)))
     assert (np.isinf(found.high) == np.isnan(found.p)).all()
     assert (found.n[np.isfinite(found.p)] > 1).all()
-    turned = statement_changes(-d)
+    turned = alike(-d)
     assert list(turned.picked) == list(found.picked)
     assert turned.low == pytest.approx(-found.high)
 
 
 def test_a_table_is_asked_for() -> None:
-    with pytest.raises(ValueError, match="table"):
-        statement_changes(np.zeros(4))
+    for d, within in ((np.zeros(4), np.zeros(4)), (np.zeros((4, 2)), np.zeros((4, 1)))):
+        with pytest.raises(ValueError, match="table"):
+            statement_changes(d, within)
 
 
 def test_the_whole_is_weighed_by_time() -> None:
