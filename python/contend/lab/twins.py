@@ -83,16 +83,16 @@ def _facts(program: Path, recording: Recording) -> RecordingFacts:
     }
 
 
-ROUNDS_MAX = 5
-"""Passes over the sample in a block. Further ones have the same statements again."""
+ROUNDS = 6
+"""How often a statement is asked at each level. The shortest time counts: docs/decisions/0100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How much is asked in a block: passes over the sample, and their time limit; None: none."""
+    """How much is asked in a block: each statement so often, within a time limit."""
 
     rounds: int
-    for_s: float | None
+    for_s: float
 
 
 def require_same_recordings(folder: RunFolder, now: Mapping[str, KnownRecording]) -> None:
@@ -259,9 +259,7 @@ def _nothing_answered(outcome: Mapping[str, Any]) -> LoadFailed:
 def _plan_of_arm(asking: Asking, arm: ArmSpec, seed: int) -> Plan:
     """The plan in the form of other runs, for the record."""
     plan = plan_of(arm.cell, arm.address, seed=seed, watch_pid=None)
-    load: Load = {"connections": 1}
-    if asking.for_s is not None:
-        load["measure_s"] = asking.for_s
+    load: Load = {"connections": 1, "measure_s": asking.for_s}
     return {**plan, "load": load}
 
 

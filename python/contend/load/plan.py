@@ -200,7 +200,7 @@ ASKED_USUAL = {"limit": 10.0}
 
 
 def asked_plan(
-    arms: Sequence[ArmSpec], recording: str, *, rounds: int, for_s: float | None, seed: int
+    arms: Sequence[ArmSpec], recording: str, *, rounds: int, for_s: float, seed: int
 ) -> dict[str, Any]:
     """The plan that asks the statements of a recording on all arms in turn, the baseline's first
     (`ask_plan.schema.json`).

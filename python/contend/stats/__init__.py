@@ -39,7 +39,7 @@ from contend.stats.planning import (
     units_to_reach,
 )
 from contend.stats.sessions import SESSIONS_MIN, Between, Session, between
-from contend.stats.statements import StatementChanges, statement_changes, whole_ratios
+from contend.stats.statements import StatementChanges, statement_changes
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 from contend.stats.usl import FIT_COLUMNS_MIN, FIT_UNITS_MIN, UslCurve, UslFit, fit_usl

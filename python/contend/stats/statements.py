@@ -111,22 +111,3 @@ def _scale(within: np.ndarray) -> np.ndarray:
 
 def _two_sided(mean: float, se: float, df: float) -> float:
     return 2 * t_cdf(df, -abs(mean) / se) if df > 0 else math.nan
-
-
-def whole_ratios(d: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Ratio of the time of all statements together, of each repeat. (repeats)
-
-    A statement that any repeat lacks counts in none: the ratios would be of different statements.
-
-    Args:
-        d: log-ratios; NaN if missing. (repeats x m)
-        weights: time of each statement at the baseline, any unit. (m)
-
-    Raises:
-        ValueError: no statement that has a weight is in all repeats.
-    """
-    complete = np.all(np.isfinite(d), axis=0)
-    share = np.where(complete, weights, 0.0)
-    if not share.sum() > 0:
-        raise ValueError("no statement was measured in all repeats")
-    return np.asarray(np.exp(np.where(complete, d, 0.0)) @ share / share.sum())

@@ -46,8 +46,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Benc
         made.recordings = {"shop": recording(tmp_path)}
 
         def answer(plan: Mapping[str, Any]) -> dict[str, Any]:
-            asked_s = took_s if plan["for_s"] is None else min(took_s, plan["for_s"])
-            made.clock.now_s += 1.0 + asked_s
+            made.clock.now_s += 1.0 + min(took_s, plan["for_s"])
             return asked([arm["name"] for arm in plan["arms"]], {1: 1.2})
 
         made.asked = answer
@@ -72,7 +71,7 @@ def test_the_baseline_is_asked_first_and_each_level_has_its_own_record(
     assert len(plans) == 4 and len(made.records()) == 8
     for plan in plans:
         assert [arm["name"].rpartition(" = ")[2] for arm in plan["arms"]] == ["0", "32"]
-        assert (plan["limit_s"], plan["rounds"], plan["for_s"]) == (2.0, 1, None)
+        assert (plan["limit_s"], plan["rounds"]) == (2.0, 6)
         assert plan["recording"].endswith("d.rec")
     assert len({plan["seed"] for plan in plans}) == 4, "each repeat draws its own sample"
     for records in made.blocks().values():

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats as reference
 from scipy.stats import false_discovery_control
 
-from contend.stats import StatementChanges, statement_changes, whole_ratios
+from contend.stats import StatementChanges, statement_changes
 
 
 def alike(d: np.ndarray) -> StatementChanges:
@@ -192,10 +192,3 @@ def test_a_table_is_asked_for() -> None:
     for d, within in ((np.zeros(4), np.zeros(4)), (np.zeros((4, 2)), np.zeros((4, 1)))):
         with pytest.raises(ValueError, match="table"):
             statement_changes(d, within)
-
-
-def test_the_whole_is_weighed_by_time() -> None:
-    d = np.log([[2.0, 1.0, 5.0], [1.0, 1.5, math.nan]])
-    assert whole_ratios(d, np.array([1.0, 3.0, 9.0])) == pytest.approx([1.25, 1.375])
-    with pytest.raises(ValueError, match="all repeats"):
-        whole_ratios(d, np.array([0.0, 0.0, 9.0]))

@@ -29,7 +29,7 @@ pub struct AskPlan {
     #[serde(default = "default_templates")]
     #[schemars(range(min = 1))]
     pub templates: u32,
-    /// How often each statement is sent to each arm. Each round is a pass over all statements.
+    /// How often each statement is sent to each arm. Its time is the shortest of them.
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 1))]
     pub rounds: u32,
