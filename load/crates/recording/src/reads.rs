@@ -19,8 +19,9 @@ const WRITES: [&[u8]; 14] = [
     b"RENAME",
     b"LOCK",
 ];
-/// Words of the language that an opening parenthesis may follow.
-const BEFORE_PARENTHESIS: [&[u8]; 84] = [
+/// Words of the language that an opening parenthesis may follow, and that name no stored function
+/// without quotes.
+const BEFORE_PARENTHESIS: [&[u8]; 79] = [
     b"ALL",
     b"AND",
     b"ANY",
@@ -33,7 +34,6 @@ const BEFORE_PARENTHESIS: [&[u8]; 84] = [
     b"CHAR",
     b"CHARACTER",
     b"CROSS",
-    b"CUBE",
     b"DATETIME",
     b"DEC",
     b"DECIMAL",
@@ -44,7 +44,6 @@ const BEFORE_PARENTHESIS: [&[u8]; 84] = [
     b"DOUBLE",
     b"ELSE",
     b"END",
-    b"ESCAPE",
     b"EXCEPT",
     b"EXISTS",
     b"FLOAT",
@@ -62,11 +61,9 @@ const BEFORE_PARENTHESIS: [&[u8]; 84] = [
     b"IS",
     b"JOIN",
     b"KEY",
-    b"LATERAL",
     b"LEFT",
     b"LIKE",
     b"LIMIT",
-    b"MATERIALIZED",
     b"MATCH",
     b"MOD",
     b"NATURAL",
@@ -90,7 +87,6 @@ const BEFORE_PARENTHESIS: [&[u8]; 84] = [
     b"SIGNED",
     b"SOME",
     b"SQL_CALC_FOUND_ROWS",
-    b"SQL_NO_CACHE",
     b"STRAIGHT_JOIN",
     b"THEN",
     b"TIME",
@@ -107,34 +103,36 @@ const BEFORE_PARENTHESIS: [&[u8]; 84] = [
     b"XOR",
 ];
 /// Functions of both servers that change nothing and wait for nothing.
-const FUNCTIONS: &str = "ABS ACOS ADDDATE ADDTIME ANY_VALUE ASCII ASIN ATAN ATAN2 AVG BIN BIN_TO_UUID \
-    BIT_AND BIT_COUNT BIT_LENGTH BIT_OR BIT_XOR CAST CEIL CEILING CHARACTER_LENGTH CHARSET \
-    CHAR_LENGTH CHR COALESCE COERCIBILITY COLLATION CONCAT CONCAT_WS CONNECTION_ID CONV CONVERT \
-    CONVERT_TZ COS COT COUNT CRC32 CRC32C CUME_DIST CURDATE CURRENT_DATE CURRENT_ROLE CURRENT_TIME \
-    CURRENT_TIMESTAMP CURRENT_USER CURTIME DATABASE DATE DATEDIFF DATE_ADD DATE_FORMAT DATE_SUB DAY \
-    DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR DEFAULT DEGREES DENSE_RANK ELT EXP EXPORT_SET EXTRACT \
-    EXTRACTVALUE FIELD FIND_IN_SET FIRST_VALUE FLOOR FORMAT FOUND_ROWS FROM_BASE64 FROM_DAYS \
-    FROM_UNIXTIME GEOMFROMTEXT GET_FORMAT GREATEST GROUPING GROUP_CONCAT HEX HOUR IFNULL INET6_ATON \
-    INET6_NTOA INET_ATON INET_NTOA INSERT INSTR ISNULL IS_IPV4 IS_IPV6 IS_UUID JSON_ARRAY \
-    JSON_ARRAYAGG JSON_ARRAY_APPEND JSON_ARRAY_INSERT JSON_COMPACT JSON_CONTAINS \
-    JSON_CONTAINS_PATH JSON_DEPTH JSON_DETAILED JSON_EXISTS JSON_EXTRACT JSON_INSERT JSON_KEYS \
-    JSON_LENGTH JSON_LOOSE JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE JSON_NORMALIZE \
-    JSON_OBJECT JSON_OBJECTAGG JSON_OVERLAPS JSON_PRETTY JSON_QUERY JSON_QUOTE JSON_REMOVE \
-    JSON_REPLACE JSON_SEARCH JSON_SET JSON_STORAGE_SIZE JSON_TABLE JSON_TYPE JSON_UNQUOTE \
-    JSON_VALID JSON_VALUE LAG LAST_DAY LAST_VALUE LCASE LEAD LEAST LENGTH LENGTHB LN LOCALTIME \
-    LOCALTIMESTAMP LOCATE LOG LOG10 LOG2 LOWER LPAD LTRIM MAKEDATE MAKETIME MAKE_SET MAX MD5 MEDIAN \
-    MICROSECOND MID MIN MINUTE MONTH MONTHNAME NATURAL_SORT_KEY NOW NTH_VALUE NTILE NULLIF NVL NVL2 \
-    OCT OCTET_LENGTH ORD PERCENTILE_CONT PERCENTILE_DISC PERCENT_RANK PERIOD_ADD PERIOD_DIFF PI \
-    POINT POSITION POW POWER QUARTER QUOTE RADIANS RAND RANK REGEXP_INSTR REGEXP_LIKE \
-    REGEXP_REPLACE REGEXP_SUBSTR REPEAT REVERSE ROUND ROW_COUNT ROW_NUMBER RPAD RTRIM SCHEMA SECOND \
-    SEC_TO_TIME SESSION_USER SHA SHA1 SHA2 SIGN SIN SOUNDEX SPACE SQRT STD STDDEV STDDEV_POP \
-    STDDEV_SAMP STRCMP STR_TO_DATE ST_AREA ST_ASBINARY ST_ASTEXT ST_ASWKB ST_ASWKT ST_CONTAINS \
-    ST_DISTANCE ST_DISTANCE_SPHERE ST_DISTANCE_SPHERE ST_EQUALS ST_GEOMFROMTEXT ST_INTERSECTS \
-    ST_LATITUDE ST_LENGTH ST_LONGITUDE ST_SRID ST_WITHIN ST_X ST_Y SUBDATE SUBSTR SUBSTRING \
-    SUBSTRING_INDEX SUBTIME SUM SYSDATE SYSTEM_USER TAN TIMEDIFF TIMESTAMP TIMESTAMPADD \
-    TIMESTAMPDIFF TIME_FORMAT TIME_TO_SEC TO_BASE64 TO_CHAR TO_DAYS TO_SECONDS TRIM UCASE UNHEX \
-    UNIX_TIMESTAMP UPPER USER UTC_DATE UTC_TIME UTC_TIMESTAMP UUID UUID_SHORT UUID_TO_BIN VARIANCE \
-    VAR_POP VAR_SAMP VERSION WEEK WEEKDAY WEEKOFYEAR WEIGHT_STRING YEAR YEARWEEK";
+const FUNCTIONS: &str = "ABS ACOS ADDTIME ANY_VALUE ASCII ASIN ATAN ATAN2 AVG BIN BIN_TO_UUID BIT_COUNT BIT_LENGTH \
+    CEIL CEILING CHARACTER_LENGTH CHARSET CHAR_LENGTH CHR COALESCE COERCIBILITY COLLATION CONCAT \
+    CONCAT_WS CONNECTION_ID CONV CONVERT CONVERT_TZ COS COT CRC32 CRC32C CURRENT_DATE \
+    CURRENT_ROLE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATABASE DATE DATEDIFF DATE_FORMAT \
+    DAY DAYNAME DAYOFMONTH DAYOFWEEK DAYOFYEAR DEGREES ELT EXP EXPORT_SET EXTRACTVALUE FIELD \
+    FIND_IN_SET FLOOR FORMAT FOUND_ROWS FROM_BASE64 FROM_DAYS FROM_UNIXTIME GEOMFROMTEXT \
+    GET_FORMAT GREATEST GROUPING HEX HOUR IFNULL INET6_ATON INET6_NTOA INET_ATON INET_NTOA INSERT \
+    INSTR ISNULL IS_IPV4 IS_IPV6 IS_UUID JSON_ARRAY JSON_ARRAY_APPEND JSON_ARRAY_INSERT \
+    JSON_COMPACT JSON_CONTAINS JSON_CONTAINS_PATH JSON_DEPTH JSON_DETAILED JSON_EXISTS \
+    JSON_EXTRACT JSON_INSERT JSON_KEYS JSON_LENGTH JSON_LOOSE JSON_MERGE JSON_MERGE_PATCH \
+    JSON_MERGE_PRESERVE JSON_NORMALIZE JSON_OBJECT JSON_OVERLAPS JSON_PRETTY JSON_QUERY \
+    JSON_QUOTE JSON_REMOVE JSON_REPLACE JSON_SEARCH JSON_SET JSON_STORAGE_SIZE JSON_TABLE \
+    JSON_TYPE JSON_UNQUOTE JSON_VALID JSON_VALUE LAST_DAY LCASE LEAST LENGTH LENGTHB LN LOCALTIME \
+    LOCALTIMESTAMP LOCATE LOG LOG10 LOG2 LOWER LPAD LTRIM MAKEDATE MAKETIME MAKE_SET MD5 \
+    MICROSECOND MINUTE MONTH MONTHNAME NATURAL_SORT_KEY NULLIF NVL NVL2 OCT OCTET_LENGTH ORD \
+    PERIOD_ADD PERIOD_DIFF PI POINT POW POWER QUARTER QUOTE RADIANS RAND REGEXP_INSTR REGEXP_LIKE \
+    REGEXP_REPLACE REGEXP_SUBSTR REPEAT REVERSE ROUND ROW_COUNT RPAD RTRIM SCHEMA SECOND \
+    SEC_TO_TIME SHA SHA1 SHA2 SIGN SIN SOUNDEX SPACE SQRT STRCMP STR_TO_DATE ST_AREA ST_ASBINARY \
+    ST_ASTEXT ST_ASWKB ST_ASWKT ST_CONTAINS ST_DISTANCE ST_DISTANCE_SPHERE ST_EQUALS \
+    ST_GEOMFROMTEXT ST_INTERSECTS ST_LATITUDE ST_LENGTH ST_LONGITUDE ST_SRID ST_WITHIN ST_X ST_Y \
+    SUBSTRING_INDEX SUBTIME TAN TIMEDIFF TIMESTAMP TIMESTAMPADD TIMESTAMPDIFF TIME_FORMAT \
+    TIME_TO_SEC TO_BASE64 TO_CHAR TO_DAYS TO_SECONDS UCASE UNHEX UNIX_TIMESTAMP UPPER USER \
+    UTC_DATE UTC_TIME UTC_TIMESTAMP UUID UUID_SHORT UUID_TO_BIN VERSION WEEK WEEKDAY WEEKOFYEAR \
+    WEIGHT_STRING YEAR YEARWEEK";
+/// Likewise; with blanks in front of the parenthesis they are stored functions of that name.
+const CLOSE_FUNCTIONS: &str = "ADDDATE BIT_AND BIT_OR BIT_XOR CAST COUNT CUME_DIST CURDATE CURTIME DATE_ADD DATE_SUB \
+    DENSE_RANK EXTRACT FIRST_VALUE GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG LAG LAST_VALUE LEAD \
+    MAX MEDIAN MID MIN NOW NTH_VALUE NTILE PERCENTILE_CONT PERCENTILE_DISC PERCENT_RANK POSITION \
+    RANK ROW_NUMBER SESSION_USER STD STDDEV STDDEV_POP STDDEV_SAMP SUBDATE SUBSTR SUBSTRING SUM \
+    SYSDATE SYSTEM_USER TRIM VARIANCE VAR_POP VAR_SAMP";
 /// What SHOW may show; the rest needs privileges, or ends or resets something.
 const SHOWN: [&[u8]; 17] = [
     b"TABLES",
@@ -230,14 +228,17 @@ fn are_harmless(code: &[Token<'_>]) -> bool {
     code.iter().enumerate().all(|(place, token)| {
         let before = place.checked_sub(1).and_then(at);
         let is_part = before.is_some_and(|before| before.is_operator(b"."));
-        let is_variable =
-            before.is_some_and(|before| before.is_operator(b"@") || before.is_operator(b"@@"));
+        // MySQL takes an `@` with a blank behind it for a variable without a name.
+        let is_variable = before.is_some_and(|before| {
+            (before.is_operator(b"@") || before.is_operator(b"@@")) && before.end() == token.start
+        });
         let next = at(place + 1);
         let is_call = next.is_some_and(|next| next.is_operator(b"("));
         match token.kind {
             TokenKind::Operator => !matches!(token.text, b":=" | b";"),
             TokenKind::Word if is_variable => true,
-            TokenKind::Name | TokenKind::Word if is_part => !is_call,
+            // A sequence's `s.NEXTVAL`, in Oracle mode.
+            TokenKind::Name | TokenKind::Word if is_part => !is_call && !token.is_word(b"NEXTVAL"),
             TokenKind::Name => !is_call || is_common_table(code, place),
             TokenKind::Word => {
                 let next_is = |word| next.is_some_and(|next| next.is_word(word));
@@ -253,21 +254,23 @@ fn are_harmless(code: &[Token<'_>]) -> bool {
 }
 
 fn is_known_call(code: &[Token<'_>], place: usize) -> bool {
-    let Some(name) = code.get(place) else {
+    let (Some(name), Some(open)) = (code.get(place), code.get(place + 1)) else {
         return false;
     };
-    let is_empty = code
-        .get(place + 2)
-        .is_some_and(|next| next.is_operator(b")"));
+    let first = code.get(place + 2);
+    let is_empty = first.is_some_and(|first| first.is_operator(b")"));
+    let is_query = first.is_some_and(|first| is_one_of(first, &[b"SELECT", b"WITH"]));
     is_one_of(name, &BEFORE_PARENTHESIS)
+        || name.is_word(b"LATERAL") && is_query
         || name.is_word(b"LAST_INSERT_ID") && is_empty
-        || is_function(name.text)
+        || is_listed(name, FUNCTIONS)
+        || is_listed(name, CLOSE_FUNCTIONS) && name.end() == open.start
         || is_common_table(code, place)
 }
 
-fn is_function(name: &[u8]) -> bool {
-    let mut known = FUNCTIONS.split_ascii_whitespace();
-    known.any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+fn is_listed(name: &Token<'_>, names: &str) -> bool {
+    let mut names = names.split_ascii_whitespace();
+    names.any(|listed| name.is_word(listed.as_bytes()))
 }
 
 /// `WITH name (columns) AS (`, and further ones behind a comma.
@@ -305,6 +308,7 @@ mod tests {
             "EXPLAIN SELECT 1",
             "SELECT @@version_comment, NOW(6), IF(a,1,2), LEFT(b,1), CAST(a AS CHAR(3));",
             "SELECT SUM(a) OVER (PARTITION BY b ORDER BY c) FROM t",
+            "SELECT ABS (a), @a, @@b FROM t, LATERAL (SELECT 1) x",
         ] {
             assert!(only_reads(text.as_bytes(), Mode::default()), "{text}");
         }
@@ -330,6 +334,14 @@ mod tests {
             "SELECT LAST_INSERT_ID(5)",
             "SELECT NEXT VALUE FOR s",
             "SELECT NEXTVAL(s)",
+            "SELECT s.nextval FROM dual",
+            "SELECT DEFAULT(a) FROM t",
+            "SELECT @ INTO OUTFILE 'x'",
+            "SELECT a FROM t WHERE a = @/**/for update",
+            "SELECT COUNT (a) FROM t",
+            "SELECT 1, SQL_NO_CACHE(a) FROM t",
+            "SELECT escape(1)",
+            "SELECT 1, LATERAL((SELECT 1))",
             "SELECT 1 /*!50000 , 2 */",
             "SELECT 1 /*M!100000 , 2 */",
             "SELECT 1 /*!99999 , 2 */",

@@ -1,7 +1,7 @@
 //! Odd statements, written by a writer of each format, are read back byte for byte; what only looks
 //! like an entry is never passed on as one.
 //!
-//! `CONTEND_LOG_ENTRIES` sets the number of entries of each format.
+//! `CONTEND_LOG_ENTRIES` sets the number of entries of each format; `--nocapture` shows the counts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,6 +12,7 @@ use contend_recording::{EntryKind, Flaw, Importer, LogInput, RecordingFile};
 use contend_sql::Mode;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Cursor;
+use std::time::Instant;
 use writers::{Drawn, Sent, WRITERS};
 
 fn entries() -> usize {
@@ -84,6 +85,7 @@ fn sent(drawn: &mut Drawn, count: usize, is_text: bool) -> Vec<Sent> {
 #[test]
 fn what_was_sent_is_read_and_nothing_else() {
     for writer in &WRITERS {
+        let begun = Instant::now();
         let mut drawn = Drawn(0x1234_5678_9abc_def1);
         let sent = sent(&mut drawn, entries(), writer.is_text);
         let sent: Vec<Sent> = sent
@@ -141,6 +143,12 @@ fn what_was_sent_is_read_and_nothing_else() {
             doubtful <= sent.iter().filter(trapped).count(),
             "{name}: {doubtful}"
         );
+        println!(
+            "{name}: {} sent, {} read, {doubtful} in doubt, {:.1} s",
+            sent.len(),
+            clear.len(),
+            begun.elapsed().as_secs_f64()
+        );
     }
 }
 
@@ -193,6 +201,7 @@ fn the_order_of_each_session_is_kept_and_the_name_is_that_of_the_content() {
     let folder = std::env::temp_dir().join(format!("contend-properties-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for writer in &WRITERS {
+        let begun = Instant::now();
         let mut drawn = Drawn(42);
         let sent = sent(&mut drawn, entries(), writer.is_text);
         let sent: Vec<Sent> = sent
@@ -273,6 +282,13 @@ fn the_order_of_each_session_is_kept_and_the_name_is_that_of_the_content() {
         assert_eq!(
             sessions.iter().map(|one| one.statements).sum::<u64>(),
             count
+        );
+        println!(
+            "{}: {count} of {} in {} sessions, {:.1} s",
+            writer.name,
+            sent.len(),
+            sessions.len(),
+            begun.elapsed().as_secs_f64()
         );
     }
     std::fs::remove_dir_all(&folder).unwrap();
