@@ -35,7 +35,7 @@ from pymysql.converters import encoders
 from rounds import machine
 
 from contend.load import find_program
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, error_log
 from contend.servers.find import find_server
 
 READS = Path(__file__).parents[1] / "load" / "crates" / "recording" / "src" / "reads.rs"
@@ -170,8 +170,10 @@ WHOLE = [
     "TRUNCATE t",
     "SELECT /*+ SET_VAR(sort_buffer_size=99999) */ 1",
 ]
-GLUE = [" ", "\n", "\t", "/**/", " /* it's */ ", " -- x\n", " # \"\n"]
-TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n|\w+|\s+|:=|.", re.S)
+GLUE = [" ", "\n", "\t", "/**/", " /* it's */ ", " -- x\n", ' # "\n']
+TOKEN = re.compile(
+    r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n|\w+|\s+|:=|.", re.S
+)
 
 
 @dataclass
@@ -209,14 +211,17 @@ class Grammar:
             return f"CASE WHEN {self.condition(2)} THEN {self.value(kind, 2)} ELSE 0 END"
         if kind == "N":
             return self.one_of(["a", "c", "0", "1", "-2", "3.5", "1e3", "x'1F'", "NULL", "TRUE"])
-        return self.one_of(["b", "'x'", "'it''s; INTO'", "'FOR UPDATE'", "\"q\"", "''", "_utf8mb4'é'"])
+        return self.one_of(
+            ["b", "'x'", "'it''s; INTO'", "'FOR UPDATE'", '"q"', "''", "_utf8mb4'é'"]
+        )
 
     def condition(self, depth: int = 0) -> str:
         one = lambda: self.value(self.one_of("NS"), depth + 1)  # noqa: E731
         return self.one_of(
             [
                 f"{one()} = {one()}",
-                f"{one()} <=> {one()}",
+                # MariaDB 10.11.19 crashes at JSON_EXTRACT(...) <=> CASE ... END.
+                f"b <=> {self.value('S', 2)}",
                 f"{self.value('N', depth + 1)} IN (1, 2, {one()})",
                 f"b LIKE {self.value('S', 2)}",
                 "b IS NOT NULL",
@@ -294,7 +299,9 @@ class Grammar:
             return f"WITH RECURSIVE x (n) AS ({recursive}) SELECT n, {self.value('N', 2)} FROM x, t"
         if drawn < 0.2:
             word = self.one_of(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])
-            return f"(SELECT a FROM t) {word} (SELECT {self.value('N', 2)} FROM t) ORDER BY 1 LIMIT 3"
+            return (
+                f"(SELECT a FROM t) {word} (SELECT {self.value('N', 2)} FROM t) ORDER BY 1 LIMIT 3"
+            )
         if drawn < 0.22:
             schema = self.one_of(["TABLES", "COLUMNS", "PARTITIONS", "STATISTICS"])
             return f"SELECT COUNT(*) FROM information_schema.{schema} WHERE TABLE_SCHEMA = 'none'"
@@ -307,7 +314,11 @@ class Grammar:
         if drawn < 0.15:
             return self.glued(self.one_of(WHOLE))
         if drawn < 0.5:
-            return self.statement_of_table().rstrip(";") + self.glue() + self.glued(self.one_of(HOSTILE))
+            return (
+                self.statement_of_table().rstrip(";")
+                + self.glue()
+                + self.glued(self.one_of(HOSTILE))
+            )
         value = self.glued(self.one_of(HOSTILE_VALUES))
         return self.one_of(
             [
@@ -339,9 +350,9 @@ class Grammar:
         # A function's name and its parenthesis may stand apart; in a text nothing may change.
         if "'" in part or "/*" in part:
             return " ".join(words)
-        return "".join(
-            word + (self.glue() if word != "@x" else " ") for word in words
-        ).rstrip("\n\t ")
+        return "".join(word + (self.glue() if word != "@x" else " ") for word in words).rstrip(
+            "\n\t "
+        )
 
     def mutated(self, text: str) -> str:
         tokens = TOKEN.findall(text)
@@ -375,7 +386,10 @@ def learn(server: PrivateServer, grammar: Grammar) -> list[str]:
     without = []
     # PyMySQL itself: contend's control connection closes at what it cannot decode.
     options = {"unix_socket": str(server.socket), "user": "root", "use_unicode": False}
-    with pymysql.connect(database="shop", conv=encoders, **options) as connection, connection.cursor() as cursor:
+    with (
+        pymysql.connect(database="shop", conv=encoders, **options) as connection,
+        connection.cursor() as cursor,
+    ):
 
         def accepts(sql: str) -> bool:
             try:
@@ -448,21 +462,36 @@ def asked(server: PrivateServer, folder: Path) -> dict[str, Any]:
     )
     last: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if last["type"] != "ask_done":
-        raise SystemExit(f"not asked: {last}")
+        number = re.search(r"statement (\d+)", last["message"])
+        text = statement_of(folder, "--number", number[1]) if number else ""
+        raise SystemExit(f"not asked: {last['message']}\n{text}\n{error_log.tail(server.log())}")
     return last
 
 
-def examples(folder: Path, done: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """Error and text of a statement of each template that was refused for a privilege."""
+def statement_of(folder: Path, *which: str) -> str:
+    command = [find_program(), "recording", "statement", folder / "recording", *which]
+    found = subprocess.run(command, check=True, capture_output=True)
+    text: str = json.loads(found.stdout.splitlines()[-1])["text"]
+    return text.encode("latin-1").decode(errors="replace")
+
+
+def refusals(server: PrivateServer, folder: Path, done: dict[str, Any]) -> Iterator[str]:
+    """Error and text of a statement of each template that was refused for a privilege; not those
+    that a mutation made read a table of a different database."""
     for template in done["templates"]:
         for code in template["arms"][0]["errors"]:
             if int(code) not in PRIVILEGES:
                 continue
-            command = [find_program(), "recording", "statement", folder / "recording"]
-            command += ["--template", str(template["template"]), "--sample", "1"]
-            found = subprocess.run(command, check=True, capture_output=True)
-            text = json.loads(found.stdout.splitlines()[-1])["text"]
-            yield int(code), text.encode("latin-1").decode(errors="replace")
+            which = ("--template", str(template["template"]), "--sample", "1")
+            text = statement_of(folder, *which)
+            options = {"unix_socket": str(server.socket), "user": "reader", "password": "reader"}
+            with pymysql.connect(database="shop", **options) as connection:
+                try:
+                    connection.query(text)
+                except pymysql.MySQLError as error:
+                    if "SELECT command denied" in str(error):
+                        continue
+            yield f"{code}: {text!r}"
 
 
 @dataclass
@@ -475,7 +504,7 @@ class Counts:
     errors: Counter[int] = field(default_factory=Counter)
     hostile: int = 0
     hostile_reads: int = 0
-    refused: list[tuple[int, str]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 def measure(server: PrivateServer, grammar: Grammar, wanted: int, folder: Path) -> Counts:
@@ -495,7 +524,7 @@ def measure(server: PrivateServer, grammar: Grammar, wanted: int, folder: Path) 
         figures = done["arms"][0]
         counts.too_slow += figures["too_slow"]
         counts.errors.update({int(code): count for code, count in figures["errors"].items()})
-        counts.refused += examples(folder, done)
+        counts.refused += refusals(server, folder, done)
         hostile = imported([grammar.hostile() for _ in range(BATCH // 4)], folder)
         counts.hostile += hostile["statements"]
         counts.hostile_reads += hostile["reads"]
@@ -524,18 +553,16 @@ def shop(wanted: str) -> Iterator[PrivateServer]:
 def told(server: PrivateServer, counts: Counts, took_s: float) -> Iterator[str]:
     codes = counts.errors
     syntax = sum(codes[code] for code in SYNTAX)
-    privileges = {code: count for code, count in codes.items() if code in PRIVILEGES}
     others = Counter({c: n for c, n in codes.items() if c not in SYNTAX and c not in PRIVILEGES})
     yield f"## {server.variables()['version']}, {took_s:.0f} s"
     yield ""
     yield f"- made: {counts.made}, of which counted as reads and sent: {counts.sent}"
-    yield f"- refused for lack of a privilege: {sum(privileges.values())} {privileges or ''}"
+    yield f"- templates refused for lack of a privilege: {len(counts.refused)}"
     yield f"- syntax errors: {syntax}; other errors: {sum(others.values())}"
     yield f"- most frequent other errors: {', '.join(f'{c} ({n})' for c, n in others.most_common(8))}"
     yield f"- killed after 5 s: {counts.too_slow}"
     yield f"- with an unchanged part that may not be sent: {counts.hostile}, of which counted as reads: {counts.hostile_reads}"
-    for code, text in counts.refused[:20]:
-        yield f"- {code}: {text!r}"
+    yield from (f"- {one}" for one in counts.refused[:20])
     yield ""
 
 

@@ -88,6 +88,10 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
     match &arguments.command {
         RecordingCommand::Import(arguments) => match import(arguments) {
             Ok(done) => output::whole_json(&done),
+            Err(error) if error.is_request => {
+                output::run_failed(failure(error))?;
+                Ok(ExitCode::from(2))
+            }
             Err(error) => output::run_failed(failure(error)),
         },
         RecordingCommand::Show(arguments) => {
@@ -156,6 +160,10 @@ fn import(arguments: &ImportArguments) -> Result<Value, LogError> {
         )?;
         next = inputs.next().map(|path| LogInput::open(path)).transpose()?;
     }
+    if !importer.has_entries() && reader.skipped() > 0 {
+        let message = format!("the log has no entry of format {}", format.name());
+        return Err(LogError::new(message).of_request());
+    }
     let done = importer.finish(format.name(), end, &*reader)?;
     Ok(outcome(&done, begun.elapsed()))
 }
@@ -164,10 +172,10 @@ fn import(arguments: &ImportArguments) -> Result<Value, LogError> {
 fn format_of(input: &LogInput, named: Option<LogFormat>) -> Result<LogFormat, LogError> {
     let name = input.name();
     if input.beginning().is_empty() {
-        return Err(LogError::new(format!("{name} is empty")));
+        return Err(LogError::new(format!("{name} is empty")).of_request());
     }
     let seen = LogFormat::of_beginning(input.beginning());
-    match (named, seen) {
+    let format = match (named, seen) {
         (Some(named), Some(seen)) if named != seen => Err(LogError::with_hint(
             format!(
                 "{name} is not a log of format {}: it looks like {}",
@@ -181,7 +189,8 @@ fn format_of(input: &LogInput, named: Option<LogFormat>) -> Result<LogFormat, Lo
             format!("{name} does not look like a log of any known format"),
             "name its format with --format",
         )),
-    }
+    };
+    format.map_err(LogError::of_request)
 }
 
 fn outcome(done: &Imported, elapsed: Duration) -> Value {

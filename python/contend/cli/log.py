@@ -116,10 +116,13 @@ def _import(args: argparse.Namespace) -> int:
             hint="Use letters, digits, - and _, such as shop-peak.",
         )
     for file in args.files:
-        if file != "-" and not Path(file).is_file():
+        # A pipe of the shell is no regular file.
+        if file != "-" and not Path(file).exists():
             raise RequestError(
                 f"there is no file {file}", hint="Name a log, or - for standard input."
             )
+        if Path(file).is_dir():
+            raise RequestError(f"{file} is a folder", hint="Name the files of one log, in order.")
     options = [f"--{word}" for word in _modes(args.sql_mode)]
     options += [f"--format={args.format}"] if args.format else []
     total = _plain_bytes(args.files)

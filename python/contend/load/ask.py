@@ -137,7 +137,8 @@ def import_log(
         on_progress: called with the bytes read so far, and the statements found in them.
 
     Raises:
-        LoadFailed: a file cannot be read, or is not a log of a known format.
+        RequestError: a file is not a log of the named format, or of any known one.
+        LoadFailed: a file cannot be read.
     """
     argv = [str(program), "recording", "import", "--progress", f"--to={target}", *options]
     last: dict[str, Any] | None = None
@@ -147,6 +148,8 @@ def import_log(
             if last["type"] == "recording_progress":
                 on_progress(int(last["log_bytes"]), int(last["statements"]))
         code, tail = child.wait(), child.stderr_tail()
+    if code == 2 and last is not None and last["type"] == "error":
+        raise RequestError(last["message"], hint=last["hint"])
     return judge(last, code, tail, done="recording_done")
 
 

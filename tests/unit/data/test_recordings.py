@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,39 @@ def test_equal_logs_are_one_file_until_the_last_name_is_gone(
     assert find_recording(tmp_path, "two").path.exists()
     assert drop_recording(tmp_path, "two") > 0
     assert not list(two.folder.glob("*.rec"))
+
+
+@pytest.mark.parametrize("format", ["slow", "general", "table", "audit", "tiproxy"])
+def test_a_log_without_any_entry_makes_no_recording(
+    load_program: Path, tmp_path: Path, format: str
+) -> None:
+    log = tmp_path / "other.log"
+    log.write_text("hello\nworld\n")
+    with pytest.raises(RequestError):
+        import_recording(
+            load_program, [str(log)], "a", cache=tmp_path, options=[f"--format={format}"]
+        )
+    assert list_recordings(tmp_path) == []
+
+
+def test_a_log_that_is_cut_off_gives_its_whole_entries(load_program: Path, tmp_path: Path) -> None:
+    whole = SLOW.read_bytes()
+    cut = tmp_path / "cut.log"
+    # Within the statement that sleeps, the sixth that can be sent again.
+    cut.write_bytes(whole[: whole.index(b"SLEEP")])
+    recording, done = import_recording(load_program, [str(cut)], "a", cache=tmp_path)
+    assert recording.statements == 5
+    assert done["left_out"]["truncated"] == 1
+
+
+def test_a_pipe_is_read_like_a_file(load_program: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(SLOW.read_bytes(),))
+    writer.start()
+    piped = read(load_program, pipe, "a", tmp_path)
+    writer.join()
+    assert piped.digest == read(load_program, SLOW, "b", tmp_path).digest
 
 
 def test_a_name_keeps_its_recording_unless_it_is_to_be_replaced(

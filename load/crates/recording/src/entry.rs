@@ -81,6 +81,8 @@ pub struct LogEntry<'t> {
 pub struct LogError {
     pub message: String,
     pub hint: Option<String>,
+    /// The files are not what the request says.
+    pub is_request: bool,
 }
 
 impl LogError {
@@ -88,13 +90,23 @@ impl LogError {
         Self {
             message: message.into(),
             hint: None,
+            is_request: false,
         }
     }
 
     pub fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
             hint: Some(hint.into()),
+            ..Self::new(message)
+        }
+    }
+
+    /// The files are not what the request says.
+    #[must_use]
+    pub fn of_request(self) -> Self {
+        Self {
+            is_request: true,
+            ..self
         }
     }
 

@@ -28,7 +28,7 @@ const BLOCK_HEAD: usize = 12;
 /// Places of contents and directory, the hash, a checksum, and four bytes.
 const FOOT: usize = 16 + HASH + 8;
 const HASH: usize = 32;
-const LEVEL: i32 = 3;
+const LEVEL: i32 = 1;
 /// Bytes of a session.
 const SESSION: usize = 41;
 

@@ -171,6 +171,7 @@ fn other_logs_are_read_as_they_were_the_last_time() {
         ("mariadb-server_audit.log", LogFormat::Audit),
         ("proxysql-events.json", LogFormat::ProxySql),
         ("tiproxy-traffic.log", LogFormat::TiProxy),
+        ("pt-query-digest-slow.log", LogFormat::Slow),
     ] {
         let found = lines(name, format).join("\n") + "\n";
         let entries = format!("{name}.entries.txt");
@@ -179,6 +180,24 @@ fn other_logs_are_read_as_they_were_the_last_time() {
             std::fs::write(folder.join(&entries), &found).unwrap();
         }
         assert_eq!(found.as_bytes(), sample(&entries), "{name}");
+    }
+}
+
+/// What pt-query-digest 3.2.1 wrote of a log of ours, and that log's own kind.
+#[test]
+fn what_a_rewritten_log_lacks_is_a_warning() {
+    for (name, warnings) in [
+        (
+            "pt-query-digest-slow.log",
+            &["rewritten_by_pt_query_digest"][..],
+        ),
+        ("mariadb-10.11-slow.log", &[]),
+    ] {
+        let mut reader = LogFormat::Slow.reader(Mode::default());
+        let mut take = |_: LogEntry<'_>| Ok(());
+        reader.read(&sample(name), 0, true, &mut take).unwrap();
+        assert_eq!(reader.warnings(), warnings, "{name}");
+        assert_eq!(reader.skipped(), 0, "{name}");
     }
 }
 

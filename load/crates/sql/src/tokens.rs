@@ -195,8 +195,9 @@ impl<'t> Tokens<'t> {
         place + length.unwrap_or(rest.len())
     }
 
-    /// Kind and end of the token at `place`, whose first byte is this.
-    #[inline]
+    /// Kind and end of the token at `place`, whose first byte is this. Not inlined: both come in
+    /// registers, while a whole token would be written in parts and then read at once, which stalls.
+    #[inline(never)]
     fn token(&mut self, first: u8) -> (TokenKind, usize) {
         let place = self.place;
         match std::mem::replace(&mut self.next, NextToken::Anything) {
@@ -390,7 +391,7 @@ impl<'t> Tokens<'t> {
 impl<'t> Iterator for Tokens<'t> {
     type Item = Token<'t>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Token<'t>> {
         let start = self.place;
         let (kind, end) = self.token(self.byte(start)?);
