@@ -170,6 +170,38 @@ WHOLE = [
     "TRUNCATE t",
     "SELECT /*+ SET_VAR(sort_buffer_size=99999) */ 1",
 ]
+AFTER_SELECT = [
+    "",
+    "",
+    "",
+    "DISTINCT ",
+    "SQL_NO_CACHE ",
+    "HIGH_PRIORITY ",
+    "STRAIGHT_JOIN ",
+    "SQL_CALC_FOUND_ROWS ",
+    "SQL_SMALL_RESULT ",
+    "/*+ NO_MERGE() */ ",
+    "ALL ",
+]
+SHOWS = [
+    "SHOW TABLES",
+    "SHOW FULL COLUMNS FROM t",
+    "SHOW INDEX FROM u",
+    "SHOW STATUS",
+    "SHOW SESSION VARIABLES LIKE 'a%'",
+    "SHOW CREATE TABLE t",
+    "SHOW WARNINGS",
+    "SHOW TABLE STATUS",
+    "SHOW COUNT(*) ERRORS",
+    "SHOW DATABASES",
+    "SHOW COLLATION",
+    "SHOW CHARACTER SET",
+    "SHOW ENGINES",
+    "SHOW FULL PROCESSLIST",
+    "SHOW KEYS IN t",
+    "SHOW FIELDS FROM t WHERE Field = 'a'",
+    "SHOW GLOBAL STATUS LIKE 'Q%'",
+]
 GLUE = [" ", "\n", "\t", "/**/", " /* it's */ ", " -- x\n", ' # "\n']
 TOKEN = re.compile(
     r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n|\w+|\s+|:=|.", re.S
@@ -239,10 +271,7 @@ class Grammar:
 
     def body(self) -> str:
         """A SELECT from the table t, without what may stand behind it."""
-        word = self.one_of(
-            ["", "", "", "DISTINCT ", "SQL_NO_CACHE ", "HIGH_PRIORITY ", "STRAIGHT_JOIN "]
-            + ["SQL_CALC_FOUND_ROWS ", "SQL_SMALL_RESULT ", "/*+ NO_MERGE() */ ", "ALL "]
-        )
+        word = self.one_of(AFTER_SELECT)
         source = self.one_of(
             ["t"] * 6
             + ["t FORCE INDEX (k)", "shop.t", "`t`", "t IGNORE INDEX FOR ORDER BY (k)", "t AS t"]
@@ -281,13 +310,7 @@ class Grammar:
     def statement(self) -> str:
         drawn = self.drawn.random()
         if drawn < 0.03:
-            return self.one_of(
-                ["SHOW TABLES", "SHOW FULL COLUMNS FROM t", "SHOW INDEX FROM u", "SHOW STATUS"]
-                + ["SHOW SESSION VARIABLES LIKE 'a%'", "SHOW CREATE TABLE t", "SHOW WARNINGS"]
-                + ["SHOW TABLE STATUS", "SHOW COUNT(*) ERRORS", "SHOW DATABASES", "SHOW COLLATION"]
-                + ["SHOW CHARACTER SET", "SHOW ENGINES", "SHOW FULL PROCESSLIST", "SHOW KEYS IN t"]
-                + ["SHOW FIELDS FROM t WHERE Field = 'a'", "SHOW GLOBAL STATUS LIKE 'Q%'"]
-            )
+            return self.one_of(SHOWS)
         body = self.body()
         if drawn < 0.06:
             # A view's plan needs more privileges than its rows.
@@ -528,7 +551,7 @@ def measure(server: PrivateServer, grammar: Grammar, wanted: int, folder: Path) 
         hostile = imported([grammar.hostile() for _ in range(BATCH // 4)], folder)
         counts.hostile += hostile["statements"]
         counts.hostile_reads += hostile["reads"]
-        told = f"{counts.sent} sent, {len(counts.refused)} templates refused"
+        told = f"{counts.sent} sent, refused: {counts.refused}, errors: {dict(counts.errors)}"
         print(told, file=sys.stderr, flush=True)
     return counts
 
@@ -559,9 +582,13 @@ def told(server: PrivateServer, counts: Counts, took_s: float) -> Iterator[str]:
     yield f"- made: {counts.made}, of which counted as reads and sent: {counts.sent}"
     yield f"- templates refused for lack of a privilege: {len(counts.refused)}"
     yield f"- syntax errors: {syntax}; other errors: {sum(others.values())}"
-    yield f"- most frequent other errors: {', '.join(f'{c} ({n})' for c, n in others.most_common(8))}"
+    frequent = ", ".join(f"{code} ({count})" for code, count in others.most_common(8))
+    yield f"- most frequent other errors: {frequent}"
     yield f"- killed after 5 s: {counts.too_slow}"
-    yield f"- with an unchanged part that may not be sent: {counts.hostile}, of which counted as reads: {counts.hostile_reads}"
+    yield (
+        f"- with an unchanged part that may not be sent: {counts.hostile}, of which counted as "
+        f"reads: {counts.hostile_reads}"
+    )
     yield from (f"- {one}" for one in counts.refused[:20])
     yield ""
 

@@ -160,7 +160,7 @@ fn import(arguments: &ImportArguments) -> Result<Value, LogError> {
         )?;
         next = inputs.next().map(|path| LogInput::open(path)).transpose()?;
     }
-    if !importer.has_entries() && reader.skipped() > 0 {
+    if !importer.has_entries() {
         let message = format!("the log has no entry of format {}", format.name());
         return Err(LogError::new(message).of_request());
     }

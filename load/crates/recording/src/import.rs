@@ -296,10 +296,9 @@ impl Importer {
         };
         let template = self.template(shape, text, mode);
         let is_cut = self.templates.text().len() >= TEMPLATE_BYTES_MAX;
-        let has_hint = memchr::memmem::find(text, b"/*+").is_some();
         let row = self.contents.templates.get(template as usize);
         let is_read = match row {
-            Some(row) if !is_cut && !has_hint && row.text != MORE_TEMPLATES => row.is_read,
+            Some(row) if !is_cut && !shape.has_hint && row.text != MORE_TEMPLATES => row.is_read,
             _ => only_reads(text, mode),
         };
         let statement = StoredStatement {

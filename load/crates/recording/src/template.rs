@@ -40,6 +40,8 @@ pub struct StatementShape {
     /// A semicolon is followed by more.
     pub is_several: bool,
     pub has_placeholder: bool,
+    /// A comment in it is an optimizer hint.
+    pub has_hint: bool,
     /// Text in it may be a password of the server's.
     pub is_secret: bool,
 }
@@ -111,7 +113,11 @@ impl Templates {
         for token in tokens.by_ref() {
             secrets.take(&token);
             match token.kind {
-                TokenKind::Space | TokenKind::Comment => continue,
+                TokenKind::Space => continue,
+                TokenKind::Comment => {
+                    shape.has_hint |= token.text.starts_with(b"/*+");
+                    continue;
+                }
                 TokenKind::Unterminated => shape.is_open = true,
                 TokenKind::Placeholder => shape.has_placeholder = true,
                 _ => {}

@@ -62,7 +62,8 @@ pub fn lasts(statement: &[u8], mode: Mode) -> Option<&'static str> {
         let is_value = next.is_some_and(|next| next.is_word(b"VALUE"));
         match () {
             () if token.is_operator(b";") => Some("other"),
-            () if is_part => None,
+            // `s.NEXTVAL`, in Oracle mode.
+            () if is_part => token.is_word(b"NEXTVAL").then_some("sequence"),
             () if is_in(token, "OUTFILE DUMPFILE") => Some("files"),
             () if is_in(token, "NEXT PREVIOUS") && is_value => Some("sequence"),
             () if is_call && is_in(token, LASTING) => Some("locks"),
@@ -107,6 +108,7 @@ mod tests {
             ("SELECT * FROM t INTO OUTFILE 'x'", Some("files")),
             ("CALL p()", Some("routine")),
             ("INSERT INTO t VALUES (NEXT VALUE FOR s)", Some("sequence")),
+            ("SELECT s.nextval FROM dual", Some("sequence")),
             (
                 "INSERT INTO t VALUES (1) /*!50000 , (2) */",
                 Some("executable_comment"),

@@ -9,7 +9,7 @@
 
 use crate::entry::Flaw;
 use contend_sql::{Mode, Token, TokenKind, Tokens};
-use memchr::{memchr3, memmem};
+use memchr::{memchr, memchr3};
 
 /// No literal of a statement with the usual `max_allowed_packet` (16 MiB) is longer.
 const DOUBT_BYTES_MAX: usize = 32 << 20;
@@ -197,7 +197,7 @@ fn is_plain(text: &[u8]) -> bool {
     ];
     is_simple.into_iter().any(begins)
         && memchr3(b'\'', b'"', b'`', text).is_none()
-        && memmem::find(text, b"/*").is_none()
+        && memchr(b'/', text).is_none()
 }
 
 enum AloneKind {

@@ -389,8 +389,14 @@ struct SlowHeads;
 impl LogHeads for SlowHeads {
     fn next(&self, bytes: &[u8], from: usize, is_end: bool) -> LineEnd {
         let mut from = from;
-        while let Some(at) = memmem::find(bytes.get(from..).unwrap_or_default(), b";\n") {
-            let (end, next) = (from + at, from + at + 2);
+        while let Some(at) = memchr(b'\n', bytes.get(from..).unwrap_or_default()) {
+            let next = from + at + 1;
+            let line = bytes.get(from..next - 1).unwrap_or_default();
+            if !line.ends_with(b";") {
+                from = next;
+                continue;
+            }
+            let end = next - 2;
             let rest = bytes.get(next..).unwrap_or_default();
             let is_decided = is_end || rest.len() > USER.len() && memchr(b'\n', rest).is_some();
             if rest.is_empty() && is_end || is_head(rest) {
