@@ -252,7 +252,7 @@ class Grammar:
         return self.one_of(
             [
                 f"{one()} = {one()}",
-                # MariaDB 10.11.19 crashes at JSON_EXTRACT(...) <=> CASE ... END.
+                # Not of two calls: MariaDB 10.11.19 and 11.8.9 crash at JSON_EXTRACT(...) <=> CASE ... END.
                 f"b <=> {self.value('S', 2)}",
                 f"{self.value('N', depth + 1)} IN (1, 2, {one()})",
                 f"b LIKE {self.value('S', 2)}",

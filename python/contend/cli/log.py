@@ -122,7 +122,9 @@ def _import(args: argparse.Namespace) -> int:
                 f"there is no file {file}", hint="Name a log, or - for standard input."
             )
         if Path(file).is_dir():
-            raise RequestError(f"{file} is a directory", hint="Name the files of one log, in order.")
+            raise RequestError(
+                f"{file} is a directory", hint="Name the files of one log, in order."
+            )
     options = [f"--{word}" for word in _modes(args.sql_mode)]
     options += [f"--format={args.format}"] if args.format else []
     total = _plain_bytes(args.files)
