@@ -140,36 +140,20 @@ HOSTILE_VALUES = [
     "COUNT ( a )",
     "ESCAPE ( 1 )",
 ]
-WHOLE = [
-    "DELETE FROM t",
-    "UPDATE t SET a = 4",
-    "CALL p ( )",
-    "DO f ( 1 )",
-    "SET @x = 1",
-    "HANDLER t OPEN",
-    "TABLE t INTO OUTFILE 'contend-z'",
-    "VALUES ROW ( 1 )",
-    "ANALYZE SELECT 1",
-    "EXPLAIN ANALYZE SELECT 1",
-    "EXPLAIN DELETE FROM t",
-    "SHOW ENGINE INNODB STATUS",
-    "SHOW MASTER STATUS",
-    "SHOW BINARY LOGS",
-    "SHOW SLAVE STATUS",
-    "SHOW REPLICAS",
-    "SHOW GRANTS FOR root@localhost",
-    "SHOW CREATE USER root@localhost",
-    "SHOW CREATE FUNCTION f",
-    "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
-    "WITH x AS ( SELECT 1 ) DELETE FROM t",
-    "WITH x AS ( SELECT 1 ) UPDATE t SET a = 1",
-    "LOCK TABLES t READ",
-    "FLUSH TABLES",
-    "INSERT INTO t SELECT 1",
-    "KILL 1",
-    "TRUNCATE t",
-    "SELECT /*+ SET_VAR(sort_buffer_size=99999) */ 1",
-]
+WHOLE = (
+    """
+DELETE FROM t|UPDATE t SET a = 4|CALL p ( )|DO f ( 1 )|SET @x = 1|HANDLER t OPEN
+TABLE t INTO OUTFILE 'contend-z'|VALUES ROW ( 1 )|ANALYZE SELECT 1|EXPLAIN ANALYZE SELECT 1
+EXPLAIN DELETE FROM t|SHOW ENGINE INNODB STATUS|SHOW MASTER STATUS|SHOW BINARY LOGS
+SHOW SLAVE STATUS|SHOW REPLICAS|SHOW GRANTS FOR root@localhost|SHOW CREATE USER root@localhost
+SHOW CREATE FUNCTION f|SET STATEMENT max_statement_time = 1 FOR SELECT 1
+WITH x AS ( SELECT 1 ) DELETE FROM t|WITH x AS ( SELECT 1 ) UPDATE t SET a = 1
+LOCK TABLES t READ|FLUSH TABLES|INSERT INTO t SELECT 1|KILL 1|TRUNCATE t
+SELECT /*+ SET_VAR(sort_buffer_size=99999) */ 1
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 AFTER_SELECT = [
     "",
     "",
@@ -183,25 +167,17 @@ AFTER_SELECT = [
     "/*+ NO_MERGE() */ ",
     "ALL ",
 ]
-SHOWS = [
-    "SHOW TABLES",
-    "SHOW FULL COLUMNS FROM t",
-    "SHOW INDEX FROM u",
-    "SHOW STATUS",
-    "SHOW SESSION VARIABLES LIKE 'a%'",
-    "SHOW CREATE TABLE t",
-    "SHOW WARNINGS",
-    "SHOW TABLE STATUS",
-    "SHOW COUNT(*) ERRORS",
-    "SHOW DATABASES",
-    "SHOW COLLATION",
-    "SHOW CHARACTER SET",
-    "SHOW ENGINES",
-    "SHOW FULL PROCESSLIST",
-    "SHOW KEYS IN t",
-    "SHOW FIELDS FROM t WHERE Field = 'a'",
-    "SHOW GLOBAL STATUS LIKE 'Q%'",
-]
+SHOWS = (
+    """
+SHOW TABLES|SHOW FULL COLUMNS FROM t|SHOW INDEX FROM u|SHOW STATUS
+SHOW SESSION VARIABLES LIKE 'a%'|SHOW CREATE TABLE t|SHOW WARNINGS|SHOW TABLE STATUS
+SHOW COUNT(*) ERRORS|SHOW DATABASES|SHOW COLLATION|SHOW CHARACTER SET|SHOW ENGINES
+SHOW FULL PROCESSLIST|SHOW KEYS IN t|SHOW FIELDS FROM t WHERE Field = 'a'
+SHOW GLOBAL STATUS LIKE 'Q%'
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 GLUE = [" ", "\n", "\t", "/**/", " /* it's */ ", " -- x\n", ' # "\n']
 TOKEN = re.compile(
     r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n|\w+|\s+|:=|.", re.S
@@ -252,7 +228,7 @@ class Grammar:
         return self.one_of(
             [
                 f"{one()} = {one()}",
-                # Not of two calls: MariaDB 10.11.19 and 11.8.9 crash at JSON_EXTRACT(...) <=> CASE ... END.
+                # MariaDB 10.11 and 11.8 crash at JSON_EXTRACT(...) <=> CASE ... END.
                 f"b <=> {self.value('S', 2)}",
                 f"{self.value('N', depth + 1)} IN (1, 2, {one()})",
                 f"b LIKE {self.value('S', 2)}",

@@ -141,7 +141,7 @@ impl Importer {
         self.contents.statements
     }
 
-    /// An entry was taken, of whatever kind.
+    /// At least one entry was taken.
     pub fn has_entries(&self) -> bool {
         self.contents.sessions > 0
     }
