@@ -116,7 +116,7 @@ def _import(args: argparse.Namespace) -> int:
             hint="Use letters, digits, - and _, such as shop-peak.",
         )
     for file in args.files:
-        # A pipe of the shell is no regular file.
+        # A pipe of the shell is not a regular file.
         if file != "-" and not Path(file).exists():
             raise RequestError(
                 f"there is no file {file}", hint="Name a log, or - for standard input."
