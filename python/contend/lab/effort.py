@@ -43,7 +43,7 @@ from contend.findings import rule_of
 from contend.lab.design import Design, why_not_matched
 from contend.lab.equal_load import why_not_equal_load
 from contend.lab.observations import Observations, is_sliced
-from contend.lab.twins import ROUNDS, Asking
+from contend.lab.twins import ROUNDS_EACH, Asking
 from contend.stats import (
     Costs,
     RepeatPlan,
@@ -230,7 +230,7 @@ class Effort:
         before_s = start_s + self._warm_s.get(self.observations.context(run), 0.0)
         repeats = max(1, self._experiment.compare.repeats - self.observations.repeats)
         room_s = self.left_s / repeats / len(self._contexts) - before_s
-        return Asking(ROUNDS, max(before_s / 2, min(room_s, 3 * before_s), ASKING_S_MIN))
+        return Asking(ROUNDS_EACH, max(before_s / 2, min(room_s, 3 * before_s), ASKING_S_MIN))
 
     def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
         """How the next block is cut; `run` is any of its runs, `cells` those of its levels."""

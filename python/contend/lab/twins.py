@@ -83,7 +83,7 @@ def _facts(program: Path, recording: Recording) -> RecordingFacts:
     }
 
 
-ROUNDS = 6
+ROUNDS_EACH = 6
 """How often a statement is asked at each level. The shortest time counts: docs/decisions/0100."""
 
 
