@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"contrec\n";
@@ -412,24 +413,32 @@ impl RecordingFile {
         (0..self.directory.blocks.len()).try_for_each(|block| self.each_of_block(block, take))
     }
 
+    /// Passes on the statements with these numbers, in order.
+    pub(crate) fn each_of(
+        &mut self,
+        numbers: Range<u64>,
+        take: &mut dyn FnMut(u64, StoredStatement<'_>),
+    ) -> Result<(), LogError> {
+        let blocks = &self.directory.blocks;
+        let behind = |number| blocks.partition_point(|block| block.first <= number);
+        let last = blocks.partition_point(|block| block.first < numbers.end);
+        for block in behind(numbers.start).saturating_sub(1)..last {
+            self.each_of_block(block, &mut |number, statement| {
+                if numbers.contains(&number) {
+                    take(number, statement);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Passes on one statement by its number, if there is one.
     pub fn one(
         &mut self,
         number: u64,
         take: &mut dyn FnMut(u64, StoredStatement<'_>),
     ) -> Result<(), LogError> {
-        let behind = self
-            .directory
-            .blocks
-            .partition_point(|block| block.first <= number);
-        let Some(block) = behind.checked_sub(1) else {
-            return Ok(());
-        };
-        self.each_of_block(block, &mut |at, statement| {
-            if at == number {
-                take(at, statement);
-            }
-        })
+        self.each_of(number..number.saturating_add(1), take)
     }
 
     /// Passes on those statements of a template whose places among them are given, in ascending

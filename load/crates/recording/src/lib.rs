@@ -4,6 +4,7 @@
 //! those that cannot be sent again, and sorts the others into the file of a recording, which
 //! [`RecordingFile`] reads. Texts are bytes, and the quotes in them are read by `contend_sql`.
 
+mod boundary;
 mod clock;
 mod determined;
 mod entry;
@@ -14,6 +15,7 @@ mod input;
 mod names;
 mod reads;
 mod sample;
+mod sendable;
 mod sort;
 mod stamp;
 mod stored;
@@ -21,6 +23,7 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod times;
+mod transactions;
 mod undone;
 
 pub use determined::{Determined, determined};
@@ -32,6 +35,9 @@ pub use import::{Imported, Importer, REASONS};
 pub use input::{ENTRY_BYTES_MAX, LogInput};
 pub use reads::only_reads;
 pub use sample::spread;
+pub use sendable::sql_mode;
 pub use stored::StoredStatement;
 pub use template::{StatementShape, Templates};
-pub use undone::lasts;
+pub use transactions::{
+    BlockStatement, RecordedTransactions, TransactionBlock, TransactionCounts, TransactionPart,
+};

@@ -3,7 +3,7 @@
 use contend_sql::{Mode, Token, TokenKind, Tokens};
 
 /// First words of statements that end the transaction by themselves, or belong to no transaction.
-const COMMIT: &str = "ALTER ANALYZE BACKUP BINLOG CACHE CHANGE CHECK CHECKSUM CREATE DROP FLUSH GRANT \
+pub const COMMIT: &str = "ALTER ANALYZE BACKUP BINLOG CACHE CHANGE CHECK CHECKSUM CREATE DROP FLUSH GRANT \
     IMPORT INSTALL KILL OPTIMIZE PURGE RENAME REPAIR RESET RESTART REVOKE SHUTDOWN START STOP \
     TRUNCATE UNINSTALL";
 /// Those that begin, divide or end transactions.
@@ -74,7 +74,7 @@ pub fn lasts(statement: &[u8], mode: Mode) -> Option<&'static str> {
     })
 }
 
-fn is_in(token: &Token<'_>, words: &str) -> bool {
+pub fn is_in(token: &Token<'_>, words: &str) -> bool {
     let mut words = words.split_ascii_whitespace();
     words.any(|word| token.is_word(word.as_bytes()))
 }

@@ -10,6 +10,7 @@ use contend_client::request::Reply;
 use contend_client::target::target_of;
 use contend_figures::outcome::{Failure, TimestampRefused};
 use contend_plan::AskArm;
+use contend_recording::sql_mode;
 use contend_wire::mysql::{ResultRows, command};
 use contend_wire::{Capabilities, ServerError, Summary, Value, WireError};
 use std::cell::Cell;
@@ -23,8 +24,6 @@ const KILL_CONNECT: Duration = Duration::from_secs(5);
 const NO_SUCH_TABLE: u16 = 1146;
 /// No such database, or no right to it.
 const NO_DATABASE: [u16; 2] = [1049, 1044];
-/// Modes that are several, `ANSI_QUOTES` among them.
-const WITH_ANSI_QUOTES: [&str; 6] = ["ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL"];
 
 /// What became of a statement on an arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,7 +289,10 @@ impl<'p> ArmLink<'p> {
     ) -> Result<Option<ServerError>, Broken> {
         let quotes = (statement.ansi_quotes, statement.no_backslash_escapes);
         if self.session.quotes != Some(quotes) {
-            let sql = format!("SET sql_mode='{}'", sql_mode(&self.sql_mode, quotes));
+            let sql = format!(
+                "SET sql_mode='{}'",
+                sql_mode(&self.sql_mode, quotes.0, quotes.1)
+            );
             if let (_, Some(error)) = self.send(sql.as_bytes())? {
                 return Ok(Some(error));
             }
@@ -382,18 +384,6 @@ fn refused(error: &ServerError) -> AskAnswer {
     }
 }
 
-/// The session's own mode, with quotes read in this way.
-fn sql_mode(own: &str, (ansi_quotes, no_backslash_escapes): (bool, bool)) -> String {
-    let mut modes: Vec<_> = own.split(',').filter(|mode| !mode.is_empty()).collect();
-    if modes.contains(&"ANSI_QUOTES") != ansi_quotes {
-        modes.retain(|mode| *mode != "ANSI_QUOTES" && !WITH_ANSI_QUOTES.contains(mode));
-        modes.extend(ansi_quotes.then_some("ANSI_QUOTES"));
-    }
-    modes.retain(|mode| *mode != "NO_BACKSLASH_ESCAPES");
-    modes.extend(no_backslash_escapes.then_some("NO_BACKSLASH_ESCAPES"));
-    modes.join(",")
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KillStage {
     Waits,
@@ -451,32 +441,5 @@ impl<'a> KillGuard<'a> {
         let sql = format!("KILL {which} {}", self.connection);
         let _ =
             ControlConnection::open(&target).and_then(|mut killer| killer.run(&sql, &mut endless));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_are_read_as_logged_and_all_other_modes_stay() {
-        for (own, quotes, mode) in [
-            ("STRICT_ALL_TABLES", (false, false), "STRICT_ALL_TABLES"),
-            (
-                "STRICT_ALL_TABLES",
-                (true, false),
-                "STRICT_ALL_TABLES,ANSI_QUOTES",
-            ),
-            (
-                "PIPES_AS_CONCAT,ANSI_QUOTES,ANSI",
-                (false, true),
-                "PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
-            ),
-            ("ANSI_QUOTES,ANSI", (true, false), "ANSI_QUOTES,ANSI"),
-            ("", (false, false), ""),
-            ("NO_BACKSLASH_ESCAPES", (false, false), ""),
-        ] {
-            assert_eq!(sql_mode(own, quotes), mode);
-        }
     }
 }

@@ -4,15 +4,13 @@ use contend_figures::outcome::LeftOut;
 use contend_plan::AskPlan;
 use contend_random::Stream;
 use contend_recording::{
-    Determined, LogError, RecordingFile, StoredStatement, TemplateRow, determined, lasts,
-    only_reads, spread,
+    Determined, LogError, RecordingFile, StoredStatement, TemplateRow, determined, only_reads,
+    spread,
 };
 use std::collections::BTreeMap;
 
 /// Memory for the texts of a sample.
 const TEXT_BYTES: usize = 512 << 20;
-/// Servers accept longer ones only if they are set to.
-const STATEMENT_BYTES: usize = 15 << 20;
 /// The servers' `timestamp` ends here, in microseconds.
 const TIMESTAMP_US_MAX: u64 = ((1 << 31) - 1) * 1_000_000;
 
@@ -167,18 +165,9 @@ struct DrawnStatements {
 
 /// Why a statement is not sent, as a word for a count.
 fn why_not(statement: &StoredStatement<'_>, writes: bool, bytes: usize) -> Option<&'static str> {
-    let (text, mode) = (statement.text, statement.mode());
-    if text.len() > STATEMENT_BYTES {
-        return Some("long");
-    }
-    if bytes + text.len() > TEXT_BYTES {
-        return Some("memory");
-    }
-    match (only_reads(text, mode), writes) {
-        (true, _) => None,
-        (false, true) => lasts(text, mode),
-        (false, false) => Some("write"),
-    }
+    let is_full = bytes + statement.text.len() > TEXT_BYTES;
+    let why = statement.why_not(writes);
+    why.or(is_full.then_some("memory"))
 }
 
 fn sampled(number: u64, statement: &StoredStatement<'_>) -> SampledStatement {

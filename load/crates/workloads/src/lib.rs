@@ -27,6 +27,7 @@ mod over_tables;
 mod point_select;
 mod random_points;
 mod random_ranges;
+mod recorded;
 pub mod registry;
 mod rows_keys;
 mod scan;

@@ -5,7 +5,7 @@
 
 use super::config::{Keys, WorkloadConfig};
 use super::{batch_insert, batch_select, bulk_insert, insert, list, oltp_keys, point_select};
-use super::{random_points, random_ranges, scan, sql, string_lookup, tpcc};
+use super::{random_points, random_ranges, recorded, scan, sql, string_lookup, tpcc};
 use contend_plan::{Script, Workload as Named};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -30,6 +30,7 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<sql::Keys>(),
     Entry::of::<list::Keys>(),
     Entry::of::<scan::Keys>(),
+    Entry::of::<recorded::Keys>(),
     Entry::of::<Script>(),
 ];
 

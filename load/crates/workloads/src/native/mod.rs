@@ -215,7 +215,7 @@ const DOUBLINGS_MAX: u32 = 6;
 impl Retries {
     /// Begins an event again that was begun again `tries` times, or gives it up.
     #[cold]
-    fn again(self, event: &OpenEvent, tries: u32) -> Step {
+    pub fn again(self, event: &OpenEvent, tries: u32) -> Step {
         if tries >= self.limit {
             return Step::EventDropped;
         }
