@@ -64,7 +64,12 @@ from contend.lab.runner import Runner, take_looks
 from contend.lab.sessions import SessionSeries, sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed
-from contend.lab.twins import KnownRecording, refuse_design, require_same_recordings
+from contend.lab.twins import (
+    KnownRecording,
+    refuse_design,
+    require_same_recordings,
+    with_recordings,
+)
 from contend.lab.walk import Schedule, walk
 from contend.load import Address, LoadDriver, LoadFailed, plan_of
 from contend.load.ceilings import Calibration
@@ -147,6 +152,8 @@ def begin(
     `about_why` is kept with its facts."""
     scripts = functools.cache(lambda: equipment.scripts(experiment))
     recordings = equipment.recordings(experiment)
+    stored = kept(experiment, equipment.known_passwords)
+    experiment = with_recordings(experiment, recordings)
     refuse_passwords(experiment, equipment.known_passwords, lambda: scripts().files)
     _refuse(experiment, equipment)
     design = choose_design(
@@ -188,7 +195,6 @@ def begin(
     sessions = _sessions_of(equipment, experiment, facts)
     if sessions is not None:
         facts["sessions"] = sessions.facts(listen)
-    stored = kept(experiment, equipment.known_passwords)
     with RunFolder.create(path, stored, planned, facts) as folder:
         try:
             keep_scripts(facts, path)
@@ -199,6 +205,7 @@ def begin(
                 equipment,
                 listen,
                 looks,
+                recordings,
             )
         except RequestError:
             # The request is impossible, as the first block shows: there is nothing to keep.
@@ -259,6 +266,10 @@ def resume(
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
         require_same_experiment(folder, stored, experiment, equipment.known_passwords)
+        recordings = equipment.recordings(stored)
+        require_same_recordings(folder, recordings)
+        stored = with_recordings(stored, recordings)
+        _require_same_asked(folder, stored)
         _require_same_servers(folder, equipment.servers)
         design = _kept_design(folder)
         is_over = folder.meta().finished or (
@@ -269,14 +280,13 @@ def resume(
             return
         files = functools.cache(lambda: equipment.scripts(stored).files)
         require_same_scripts(folder, files)
-        require_same_recordings(folder, equipment.recordings(stored))
         require_same_tables(path, folder.meta().facts, stored.base.data)
         _refuse(stored, equipment)
         equipment.check_hosts(stored)
         engine = _same_engine(folder, equipment, stored, listen)
         folder.add_session(_facts(equipment, files(), engine, design))
         stored = with_engine(stored, engine.get("engine"))
-        looked = _conduct(stored, folder, design, equipment, listen, looks)
+        looked = _conduct(stored, folder, design, equipment, listen, looks, recordings)
         if is_over and not looked:
             raise WorkError(
                 f"every diagnostic pass failed; the measurements in {path} are unchanged",
@@ -321,6 +331,7 @@ def _conduct(
     equipment: Equipment,
     listen: Listener,
     looks: Sequence[LookAtCause],
+    recordings: Mapping[str, KnownRecording],
 ) -> bool:
     """Make the remaining runs, then take the looks; whether one of these found something."""
     total, ended = len(folder.meta().planned), len(folder.ended())
@@ -338,7 +349,6 @@ def _conduct(
         ):
             is_search = experiment.goal is not None
             schedule = (GoalSchedule if is_search else Schedule)(experiment, folder, design)
-            recordings = equipment.recordings(experiment)
             equal = equal_loads(experiment, design, folder, equipment.load, listen)
             runner = (GoalRunner if is_search else Runner)(
                 experiment,
@@ -537,7 +547,6 @@ def require_same_experiment(
             hint=f"To continue it unchanged, use `contend run --resume {folder.path}`. "
             "To start a new run, remove --resume.",
         )
-    _require_same_asked(folder, stored)
 
 
 def _require_same_asked(folder: RunFolder, stored: Experiment) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from contend.data.recordings import Recording, find_recording
 from contend.errors import RequestError
-from contend.experiment import Experiment, Planned, asks_twins, cell_specs, same_level
-from contend.experiment.settings.plan_keys import TWINS
+from contend.experiment import CellSpec, Experiment, Planned, asks_twins, cell_specs, same_level
+from contend.experiment.settings.plan_keys import RECORDED, TWINS
 from contend.host.placement import Placed
 from contend.lab import probes
 from contend.lab.design import Design
@@ -28,7 +28,7 @@ from contend.load.plan import asked_plan, plan_of
 from contend.metrics.outcome import Done
 from contend.metrics.plan import Load, Plan
 from contend.metrics.probed import Probes, RunWarning
-from contend.metrics.twins import AskedTwins, RecordingFacts
+from contend.metrics.twins import AskedTwins, RecordedTemplate, RecordingFacts
 from contend.store import RunFolder, RunRecord
 
 
@@ -73,7 +73,7 @@ def recordings_of(program: Path, cache: Path, experiment: Experiment) -> dict[st
 def _facts(program: Path, recording: Recording) -> RecordingFacts:
     shown = show_recording(program, recording.path)
     templates = sorted(shown["templates"], key=lambda one: -(one["total_us"] or one["calls"]))
-    kept = ("template", "text", "calls", "mean_us", "p99_us")
+    kept = RecordedTemplate.__annotations__
     return {
         "digest": recording.digest,
         "statements": shown["statements"],
@@ -107,6 +107,25 @@ def require_same_recordings(folder: RunFolder, now: Mapping[str, KnownRecording]
                 f"the recording {name} is not the one that {folder.path} began with",
                 hint="Import the earlier log again under that name, or start a new run.",
             )
+
+
+def with_recordings(experiment: Experiment, recordings: Mapping[str, KnownRecording]) -> Experiment:
+    """The experiment with the path of its recording in place of the name, if a load sends it.
+
+    Raises:
+        RequestError: the recording is a factor.
+    """
+    workload = experiment.base["workload"]
+    if workload["kind"] != RECORDED:
+        return experiment
+    if any(factor.path == "workload.recording" for factor in experiment.factors):
+        raise RequestError(
+            "workload.recording cannot be a factor: different statements are compared with nothing",
+            hint="Make a run of each recording.",
+        )
+    path = recordings[workload["recording"]].recording.path
+    named = {**workload, "recording": str(path)}
+    return replace(experiment, base=CellSpec({**experiment.base.values, "workload": named}))
 
 
 def refuse_design(experiment: Experiment, design: Design) -> None:

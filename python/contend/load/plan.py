@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from contend.experiment.model import CellSpec
 from contend.experiment.settings.load import Slicing, load_in_slices, load_plan
-from contend.experiment.settings.plan_keys import SUPPLIED_OF
+from contend.experiment.settings.plan_keys import DURATIONS_OF, SUPPLIED_OF
 from contend.experiment.settings.topology import BY_KEY, FIRST, ROUTE
 from contend.metrics import plan as plans
 from contend.metrics.plan import HandlerSocket, Load, Plan, Server, Workload
@@ -238,7 +238,12 @@ def plan_of_arm(plan: Plan, place: int) -> Plan:
 
 def _workload(cell: CellSpec) -> Workload:
     # The declaration comes from the program's schema, like this type.
-    workload = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    durations = DURATIONS_OF[cell.workload.kind]
+    parameters = {
+        f"{name}_s" if name in durations else name: value
+        for name, value in cell.workload.parameters.items()
+    }
+    workload = {"kind": cell.workload.kind, **_tables(cell), **parameters}
     if cell[ROUTE.path] == BY_KEY:
         # A route by key is refused without the number of keys.
         count, name = cell.data.size

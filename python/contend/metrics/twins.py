@@ -94,13 +94,16 @@ class AskedTwins(TypedDict):
 
 
 class RecordedTemplate(TypedDict):
-    """A template of a recording, without literals. Times as logged; None if none were."""
+    """A template of a recording, without literals. Times and rows per call as logged; None if none
+    were."""
 
     template: int
     text: str
     calls: int
     mean_us: float | None
     p99_us: float | None
+    rows_sent_mean: float | None
+    rows_examined_mean: float | None
 
 
 class RecordingFacts(TypedDict):

@@ -36,6 +36,9 @@ TWINS = "twins"
 """The kind of workload that asks each statement of a recording on all levels in turn. It has a plan
 and an outcome of its own."""
 
+RECORDED = "recorded"
+"""The kind of workload that is the transactions of a recording."""
+
 HANDLER_SOCKET = "handler_socket"
 """The protocol of MariaDB's plugin of that name, which queries rows by key."""
 
@@ -247,6 +250,14 @@ SUPPLIED_OF: Mapping[str, frozenset[str]] = {
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
 } | {TWINS: frozenset()}
 """The parameters of each kind of workload that describe the tables."""
+
+DURATIONS_OF = {
+    variant["properties"]["kind"]["const"]: frozenset(
+        name.removesuffix("_s") for name in variant["properties"] if name.endswith("_s")
+    )
+    for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
+}
+"""The parameters of each kind of workload that a plan has in seconds, by their names in a file."""
 
 STATEMENTS = frozenset(kind for kind, supplied in SUPPLIED_OF.items() if not supplied)
 """The kinds of workload without such parameters: the user's own statements name the tables, and

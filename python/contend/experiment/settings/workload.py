@@ -15,7 +15,14 @@ from contend.errors import RequestError
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.model import Differs, Need, Setting, Target, Values
 from contend.experiment.settings.own_statements import own_statements
-from contend.experiment.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, WORKLOAD, WRITES
+from contend.experiment.settings.plan_keys import (
+    RECORDED,
+    SCHEMA_OF,
+    SCRIPT,
+    STATEMENTS,
+    WORKLOAD,
+    WRITES,
+)
 from contend.experiment.settings.schemas import (
     IMPORT_NAME,
     IMPORT_PREFIX,
@@ -134,6 +141,8 @@ def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
     """Whether a run may change the rows. A user's own script may."""
     if kind == SCRIPT:
         return parameters.get("script") not in _READING_SCRIPTS
+    if kind == RECORDED:
+        return bool(parameters.get("writes"))
     known = WRITES.get(kind)
     if known is not None:
         return known
@@ -145,7 +154,7 @@ def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
 
     It is known for scripts of statements that give the share of each writing event.
     """
-    if kind == SCRIPT or WRITES.get(kind) is not None:
+    if kind in (SCRIPT, RECORDED) or WRITES.get(kind) is not None:
         return float(may_write(kind, parameters))
     if not any(_WRITING_WORDS.search(text) for text in _texts(parameters.values())):
         return 0.0
