@@ -20,6 +20,7 @@ Mix = Callable[..., dict[str, Any]]
 SCHEMA = [
     "DROP DATABASE IF EXISTS mix",
     "CREATE DATABASE mix",
+    "USE mix",
     "CREATE TABLE mix.items (id INT PRIMARY KEY, v INT)",
     "CREATE TABLE mix.sums (id INT PRIMARY KEY, v INT)",
     "INSERT INTO mix.items SELECT seq, 0 FROM seq_1_to_1000",
@@ -84,6 +85,7 @@ def mix(load_program: Path, servers: tuple[PrivateServer, PrivateServer], tmp_pa
             "seed": 5,
             **(plan or {}),
         }
+        whole["load"] = {key: one for key, one in whole["load"].items() if one is not None}
         lines, code, words = run_plan(load_program, whole)
         assert code == int(fails), words or lines[-1]
         return lines[-1]
@@ -164,7 +166,7 @@ def test_two_arms_in_slices_send_the_same_statements(
 ) -> None:
     arms = [{"name": name, "server": at(one)} for name, one in zip("ab", servers, strict=True)]
     slices = {"slice_s": 0.05, "settle_s": 0.005, "rounds": 6}
-    done = mix(LOG, {"arms": arms}, measure_s=1.0, slices=slices)
+    done = mix(LOG, {"arms": arms}, measure_s=None, slices=slices)
     shares = []
     for arm in done["arms"]:
         counts = queries(arm["done"])
@@ -181,8 +183,9 @@ def test_tables_and_databases_that_are_missing_are_errors_by_number(mix: Mix) ->
             entry("SELECT v FROM items WHERE id = 2", 2, 7, schema="nowhere"),
         ]
     )
-    done = mix(log, events=50)
-    assert done["events"] == 50
+    done = mix(log, events=51)
+    # Each statement is a transaction, and one without an answer has failed.
+    assert (done["events"], done["failed"]) == (17, 34)
     errors = {one["code"]: one for one in done["errors"]}
     assert set(errors) == {1146, 1049}
     # The values stay in the recording.

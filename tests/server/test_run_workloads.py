@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 ROWS = 2_000
 TEXT = "SELECT c FROM sbtest WHERE id = {id:uniform(1, 2000)};"
 # TPC-C has tables of its own, and so have lookups by string and recordings.
-_APART = (SCRIPT, "scan", "string_lookup", "tpcc", "twins")
+_APART = (SCRIPT, "scan", "string_lookup", "tpcc", "twins", "recorded")
 KINDS = [kind for kind in WORKLOAD.kinds if kind not in _APART]
 EVERY = f"""
 [experiment]

@@ -160,6 +160,7 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
         "sql": 'text = "SELECT 2"\n',
         "list": 'statements = ["SELECT 2"]\n',
         "scan": 'parts = [{ name = "a", statement = "SELECT 2" }]\n',
+        "recorded": 'recording = "shop"\n',
         "twins": 'recording = "shop"\n',
     }
     arrival = "open" if name in ("rate", "process") else "closed"

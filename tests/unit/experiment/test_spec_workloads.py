@@ -123,7 +123,7 @@ def test_every_kind_of_value_is_read() -> None:
 def test_what_follows_from_the_data_is_left_out_and_statements_name_their_own_tables() -> None:
     names = {key.name for kind in WORKLOAD.kinds.values() for key in kind}
     assert names.isdisjoint({"rows", "table", "tables"})
-    assert {"sql", "list", "scan", "tpcc"} == STATEMENTS
+    assert {"sql", "list", "scan", "tpcc", "recorded", "twins"} == STATEMENTS
     assert WRITES["read_only"] is False and WRITES["insert"] is True and WRITES["sql"] is None
 
 

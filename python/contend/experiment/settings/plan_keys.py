@@ -90,7 +90,7 @@ def tagged(schema: Mapping[str, Any], name: str, default_kind: str) -> Tagged:
             _SCRIPT_KEYS
             if kind == SCRIPT
             else tuple(
-                _key(schema, key, value, required)
+                _RECORDING if key == _RECORDING.name else _key(schema, key, value, required)
                 for key, value in properties.items()
                 if key not in SUPPLIED
             )
@@ -211,21 +211,23 @@ def sentence(description: str) -> str:
     return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
 
 
+_RECORDING = Key(
+    "recording",
+    Text(r"[A-Za-z0-9_-]+", "the name of a recording"),
+    None,
+    "name of the recording (`contend log list`)",
+    required=True,
+)
+"""An experiment names a recording, whose file the plan has."""
+
 _OF_TWINS = ("each", "templates", "limit_s", "writes", "set_timestamp")
 
 
 def _twins() -> tuple[Key, ...]:
     """The keys of a plan for twins that an experiment may set."""
     schema = load_schema("ask_plan")
-    recording = Key(
-        "recording",
-        Text(r"[A-Za-z0-9_-]+", "the name of a recording"),
-        None,
-        "name of the recording (`contend log list`)",
-        required=True,
-    )
     keys = (_key(schema, name, schema["properties"][name], frozenset()) for name in _OF_TWINS)
-    return (recording, *keys)
+    return (_RECORDING, *keys)
 
 
 _SCHEMA = load_schema()
