@@ -30,7 +30,7 @@ _TEXT = 80
 
 @dataclass(frozen=True, slots=True)
 class CellLikeness:
-    """One cell beside the recording.
+    """One cell compared with the recording.
 
     Args:
         moved: the share of statements that would have to be of other templates, 0 to 1: half the
@@ -58,7 +58,7 @@ class TemplateLikeness:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A load beside its recording.
+    """A load compared with its recording.
 
     Args:
         covered: the share of the recording's statements whose templates were sent, 0 to 1.

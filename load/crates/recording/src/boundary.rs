@@ -17,7 +17,7 @@ pub enum Boundary {
         chains: bool,
     },
     Autocommit(bool),
-    /// It commits, and is no part of a transaction.
+    /// It commits, and belongs to none.
     Commits,
     /// A transaction of several servers begins or ends.
     Distributed {

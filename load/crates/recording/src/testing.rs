@@ -47,7 +47,7 @@ pub fn import(folder: &Folder, log: &str) -> PathBuf {
     to
 }
 
-/// Lines of a general log: so many milliseconds after its beginning, a session sends a statement.
+/// Lines of a general log: milliseconds after its beginning, a session, and what it sends.
 /// Each session is connected before, and those whose last text is `quit` end.
 pub fn general_log(entries: &[(u64, u32, &str)]) -> String {
     let stamp = |ms: u64| {

@@ -18,7 +18,7 @@ use std::thread::{self, Thread};
 /// Chunks of the ring; half of them are ahead of the load. A session that is further behind, which
 /// takes a thread that was held up for long, gets a transaction of a later chunk.
 const CHUNKS: u64 = 64;
-/// Of texts, in a usual chunk.
+/// Texts of a usual chunk.
 const CHUNK_BYTES: u64 = 1 << 20;
 const CHUNK_MIN: u64 = 4;
 const CHUNK_MAX: u64 = 256;
@@ -61,7 +61,7 @@ impl SentTransaction {
 
 /// Transactions with numbers that follow one another.
 #[derive(Debug, Default)]
-struct Chunk {
+struct AheadChunk {
     number: Option<u64>,
     text: Vec<u8>,
     statements: Vec<SentStatement>,
@@ -69,7 +69,7 @@ struct Chunk {
     transactions: Vec<(Range<usize>, bool)>,
 }
 
-impl Chunk {
+impl AheadChunk {
     fn clear(&mut self) {
         self.text.clear();
         self.statements.clear();
@@ -115,7 +115,7 @@ impl Chunk {
 
 /// Whether a transaction was there.
 #[derive(Debug, PartialEq)]
-pub enum Taken {
+pub enum AheadTaken {
     Copied,
     /// It is not read yet.
     Soon,
@@ -125,7 +125,7 @@ pub enum Taken {
 
 /// The ring.
 pub struct Ahead {
-    chunks: Vec<RwLock<Chunk>>,
+    chunks: Vec<RwLock<AheadChunk>>,
     /// Transactions of a chunk.
     length: u64,
     /// The last chunk that a session asked for.
@@ -149,7 +149,7 @@ impl Ahead {
     }
 
     /// Copies the transaction of an event.
-    pub fn take(&self, cycle: u64, to: &mut SentTransaction) -> Taken {
+    pub fn take(&self, cycle: u64, to: &mut SentTransaction) -> AheadTaken {
         let (mut number, place) = (cycle / self.length, (cycle % self.length) as usize);
         let wanted = self.wanted.load(Relaxed);
         if number > wanted {
@@ -162,16 +162,16 @@ impl Ahead {
         match chunk.filter(|chunk| chunk.number == Some(number)) {
             Some(chunk) => {
                 chunk.copy(place, to);
-                Taken::Copied
+                AheadTaken::Copied
             }
             None => match self.error.get() {
-                Some(error) => Taken::Failed(Box::new(error.clone())),
-                None => Taken::Soon,
+                Some(error) => AheadTaken::Failed(Box::new(error.clone())),
+                None => AheadTaken::Soon,
             },
         }
     }
 
-    /// Nobody takes any further transaction.
+    /// No further transaction is taken.
     pub fn end(&self) {
         self.is_over.store(true, Relaxed);
         self.wake();
@@ -183,12 +183,12 @@ impl Ahead {
         }
     }
 
-    fn chunk(&self, number: u64) -> Option<&RwLock<Chunk>> {
+    fn chunk(&self, number: u64) -> Option<&RwLock<AheadChunk>> {
         self.chunks.get((number % CHUNKS) as usize)
     }
 
     /// Puts a chunk into the ring as soon as there is room. False: no more are wanted.
-    fn put(&self, chunk: &mut Chunk) -> bool {
+    fn put(&self, chunk: &mut AheadChunk) -> bool {
         let number = chunk.number.unwrap_or_default();
         while number >= self.wanted.load(Relaxed) + CHUNKS / 2 {
             if self.is_over.load(Relaxed) {
@@ -205,7 +205,7 @@ impl Ahead {
 }
 
 /// What the thread reads from.
-pub struct Source {
+pub struct AheadSource {
     pub recorded: RecordedTransactions,
     pub copies: Copies,
     pub classes: Classes,
@@ -215,7 +215,7 @@ pub struct Source {
 ///
 /// # Errors
 /// There can be no thread, or the recording cannot be read.
-pub fn start(source: Source, ahead: Arc<Ahead>, seed: u64) -> Result<(), Failure> {
+pub fn start(source: AheadSource, ahead: Arc<Ahead>, seed: u64) -> Result<(), Failure> {
     let told = Arc::clone(&ahead);
     let (is_begun, begun) = mpsc::channel::<()>();
     let name = "recording".to_owned();
@@ -246,7 +246,7 @@ pub fn start(source: Source, ahead: Arc<Ahead>, seed: u64) -> Result<(), Failure
 
 /// Reads until no more is wanted. `is_begun` is dropped when the first chunk is there.
 fn read(
-    mut source: Source,
+    mut source: AheadSource,
     ahead: &Ahead,
     seed: u64,
     is_begun: Sender<()>,
@@ -254,9 +254,9 @@ fn read(
     let mut is_begun = Some(is_begun);
     let mut blocks = Stream::new(seed, BLOCKS_STREAM);
     let mut chances = Stream::new(seed, COPIES_STREAM);
-    let mut chunk = Chunk {
+    let mut chunk = AheadChunk {
         number: Some(0),
-        ..Chunk::default()
+        ..AheadChunk::default()
     };
     loop {
         let place = blocks.below(source.recorded.blocks() as u64);

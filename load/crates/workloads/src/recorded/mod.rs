@@ -222,8 +222,7 @@ impl Classes {
 struct RecordedTexts {
     /// Names of the databases; the first is that of the connection.
     databases: Vec<String>,
-    /// Texts of the templates: in messages they stand for statements, whose values are nobody's
-    /// business.
+    /// Texts of the templates. In messages they stand for the statements, so that no value shows.
     templates: Vec<String>,
     writes: bool,
     way: Way,
@@ -250,8 +249,8 @@ fn utf8(name: &str) -> String {
 struct Recorded {
     texts: Arc<RecordedTexts>,
     kinds: Vec<EventKind>,
-    /// Taken by the first session, which knows the seed.
-    source: Mutex<Option<ahead::Source>>,
+    /// AheadTaken by the first session, which knows the seed.
+    source: Mutex<Option<ahead::AheadSource>>,
     ahead: Arc<Ahead>,
     /// The databases that the server has, if it was looked at.
     known: OnceLock<HashSet<String>>,
@@ -281,7 +280,7 @@ impl Recorded {
             texts: Arc::new(texts),
             kinds: vec![kind],
             ahead,
-            source: Mutex::new(Some(ahead::Source {
+            source: Mutex::new(Some(ahead::AheadSource {
                 recorded,
                 copies,
                 classes,

@@ -1,7 +1,7 @@
 //! One connection that sends recorded transactions.
 
 use super::RecordedTexts;
-use super::ahead::{Ahead, SentTransaction, Taken};
+use super::ahead::{Ahead, AheadTaken, SentTransaction};
 use crate::async_session::{AsyncSession, Driver, DriverCall, SessionState};
 use crate::native::OpenEvent;
 use contend_client::request::{Class, Ending, Reply, Request};
@@ -142,12 +142,12 @@ impl RecordedClient {
     async fn event(&mut self, cycle: u64) -> DriverCall {
         loop {
             match self.driver.with(|turn| turn.state.begin(cycle)) {
-                Taken::Copied => break,
-                Taken::Soon => match self.driver.step(Step::Sleep(SOON)).await {
+                AheadTaken::Copied => break,
+                AheadTaken::Soon => match self.driver.step(Step::Sleep(SOON)).await {
                     DriverCall::Woken => {}
                     heard => return heard,
                 },
-                Taken::Failed(failure) => return self.driver.step(Step::Fail(failure)).await,
+                AheadTaken::Failed(failure) => return self.driver.step(Step::Fail(failure)).await,
             }
         }
         let mut is_good = false;
@@ -213,13 +213,13 @@ impl RecordedState {
     }
 
     /// The transaction of an event; one that is begun again keeps its own.
-    fn begin(&mut self, cycle: u64) -> Taken {
+    fn begin(&mut self, cycle: u64) -> AheadTaken {
         self.place = 0;
         if self.cycle == Some(cycle) {
-            return Taken::Copied;
+            return AheadTaken::Copied;
         }
         let taken = self.ahead.take(cycle, &mut self.transaction);
-        if taken == Taken::Copied {
+        if taken == AheadTaken::Copied {
             self.cycle = Some(cycle);
         }
         taken
@@ -281,7 +281,7 @@ impl RecordedState {
 }
 
 impl SessionState for RecordedState {
-    /// Of a statement of the recording, its template: the values are nobody's business.
+    /// The template of a statement of the recording, so that no value shows.
     fn statement(&self) -> String {
         match &self.last {
             LastSent::Database(number) => {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 struct Recording(PathBuf);
 
 impl Recording {
-    /// Of a general log: so many milliseconds after its beginning, a session sends a statement.
+    /// Made of a general log: milliseconds after its beginning, a session, and what it sends.
     fn of(entries: &[(u64, u32, &str)]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
