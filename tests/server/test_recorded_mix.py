@@ -266,4 +266,4 @@ def test_a_run_of_a_recording_says_how_alike_it_is(lab: Lab) -> None:
     again = lab.contend("run", "--resume", lab.out)
     assert again.returncode == 2
     assert "recording mix" in again.stderr
-    assert lab.contend("log", "drop", "mix").returncode == 0
+    assert lab.contend("log", "drop", "mix", "--yes").returncode == 0
