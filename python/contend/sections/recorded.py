@@ -16,7 +16,7 @@ from contend.experiment import Level
 from contend.experiment.settings.plan_keys import RECORDED
 from contend.metrics import read
 from contend.metrics.counters import ROWS_READ
-from contend.metrics.probed import RecordedTemplate, RecordingFacts
+from contend.metrics.twins import RecordedTemplate, RecordingFacts
 from contend.sections.model import Inputs, Section, Shown, TextTable
 from contend.sections.words import cell_phrase, significant
 from contend.store import RunRecord
