@@ -258,8 +258,9 @@ DURATIONS_OF = {
         name.removesuffix("_s") for name in variant["properties"] if name.endswith("_s")
     )
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
-}
-"""The parameters of each kind of workload that a plan has in seconds, by their names in a file."""
+} | {TWINS: frozenset()}
+"""The parameters of each kind of workload that a plan of a load has in seconds, by their names in a
+file."""
 
 STATEMENTS = frozenset(kind for kind, supplied in SUPPLIED_OF.items() if not supplied)
 """The kinds of workload without such parameters: the user's own statements name the tables, and
