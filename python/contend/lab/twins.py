@@ -89,7 +89,7 @@ ROUNDS_EACH = 6
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How much is asked in a block: each statement so often, within a time limit."""
+    """How much is asked in a block: the rounds of each statement, and a time limit."""
 
     rounds: int
     for_s: float

@@ -25,7 +25,7 @@ const PARTS_EACH: f64 = 2.0;
 /// Each template gets at least this number of statements, if there is time.
 const FEWEST: u64 = 3;
 /// Statements that have all their rounds before further ones have any: a time limit then leaves
-/// fewer statements, and not fewer rounds, of which each shortens the times of a statement.
+/// fewer statements, and not fewer rounds. Each round makes the shortest times more exact.
 const LAP: usize = 64;
 /// Interval between progress lines.
 const PROGRESS: Duration = Duration::from_millis(500);
