@@ -21,9 +21,10 @@ from contend.experiment import (
     same_level,
     turn_of,
 )
+from contend.experiment.settings import launch_of
 from contend.experiment.settings.load import Slicing, ends_with_its_work
 from contend.experiment.settings.workload import writing_share
-from contend.host.placement import Placed
+from contend.host.placement import Placed, Placement
 from contend.lab.design import MemoryLayout, entering, layout_of
 from contend.lab.effort import Effort
 from contend.lab.equal_load import EqualLoads, with_equal_load
@@ -170,6 +171,10 @@ class Runner:
         self, runs: Sequence[Planned], cells: Sequence[CellSpec], readies: Sequence[Ready]
     ) -> list[RunRecord]:
         order = baseline_first(self._experiment, runs)
+        client = readies[0].client
+        if self._testbeds[0].own and not client:
+            # Where the servers are.
+            client = Placement(cpus=launch_of(cells[0].values).placement.cpus)
         arms = arms_of(runs, cells, readies, [()] * len(cells))
         records = measure_twins(
             [runs[at] for at in order],
@@ -179,6 +184,7 @@ class Runner:
             self._listen,
             self._recordings[str(cells[0]["workload"]["recording"])].recording,
             self._effort.asking(runs[0].cell),
+            client,
             seed=seed_of(runs[0], cells[0]),
         )
         return [records[order.index(at)] for at in range(len(runs))]

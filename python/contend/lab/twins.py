@@ -16,7 +16,7 @@ from contend.data.recordings import Recording, find_recording
 from contend.errors import RequestError
 from contend.experiment import CellSpec, Experiment, Planned, asks_twins, cell_specs, same_level
 from contend.experiment.settings.plan_keys import RECORDED, TWINS
-from contend.host.placement import Placed
+from contend.host.placement import Placed, Placement
 from contend.lab import probes
 from contend.lab.design import Design
 from contend.lab.events import Listener, StepProgress
@@ -168,10 +168,14 @@ def measure_twins(
     listen: Listener,
     recording: Recording,
     asking: Asking,
+    client: Placement,
     *,
     seed: int,
 ) -> list[RunRecord]:
     """Ask the statements of a recording on all levels; the first is the baseline.
+
+    Args:
+        client: the placement of contend-load.
 
     Raises:
         LoadFailed: contend-load gave no result, or no statement was answered by all levels.
@@ -179,7 +183,7 @@ def measure_twins(
     plan = asked_plan(
         arms, str(recording.path), rounds=asking.rounds, for_s=asking.for_s, seed=seed
     )
-    placed = Placed(readies[0].client) if readies[0].client else None
+    placed = Placed(client) if client else None
     env = {name: value for ready in readies for name, value in ready.env.items()}
 
     def on_progress(asked: int, of: int) -> None:

@@ -142,7 +142,10 @@ def as_sentence(text: ReportText) -> ReportText:
 
 
 def within_sentence(sentence: ReportText) -> ReportText:
-    """Without its capital, after other words."""
+    """Without its capital, after other words, unless it begins with a name such as MariaDB."""
+    first = sentence.split(maxsplit=1)[0]
+    if first[1:] != first[1:].lower():
+        return sentence
     return ReportText.written(sentence[0].lower() + sentence[1:])
 
 

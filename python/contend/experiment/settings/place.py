@@ -17,6 +17,7 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.experiment.settings.model import Differs, Launch, Need, Setting, Target, Values
+from contend.experiment.settings.plan_keys import TWINS
 from contend.experiment.settings.values import (
     Bounded,
     Choice,
@@ -203,6 +204,10 @@ def _cpus_of(cell: Values, section: str) -> tuple[int, ...] | None:
     memory = str(cell.get(f"{section}.memory"))
     if named is None and memory.startswith(cpus.NODE):
         named, path = memory, f"{section}.memory"
+    if named is None and section == SERVER and cell["workload"]["kind"] == TWINS:
+        # One statement runs at a time. On several CPUs its time depends on whether the kernel wakes
+        # the server's thread on the client's CPU: docs/decisions/0099.
+        return cpus.layout().allowed[-1:]
     return None if named is None else cpus.cpus_of(named, cpus.layout(), path)
 
 
