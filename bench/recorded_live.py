@@ -99,7 +99,7 @@ def named_by(user: User, out: str) -> tuple[dict[str, Any], set[str], set[str]]:
         found = json.loads(user.contend("log", "show", "peak", "--statement", number, "--json"))
         names = set(templates_of(found["statements"][0]["text"]))
         tested |= names
-        if one["change"]["verdict"] not in ("inconclusive", "equivalent"):
+        if one["change"]["verdict"] == "slower":
             slower |= names
     return shown, slower, tested
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.experiment import Level
+from contend.experiment import Level, asks_twins
 from contend.experiment.settings.load import ends_with_its_work
 from contend.findings import (
     Analysis,
@@ -73,6 +73,12 @@ def _how_often(study: Study, analysis: Analysis) -> str:
             f"Compared {often}: each time one run of every level {where}, one after the other in "
             "random order."
         )
+    started = " with freshly started servers" if study.way.get("own", True) else ""
+    if asks_twins(study.experiment):
+        return (
+            f"Compared {often}{started}: each time a new sample of the recording's statements at "
+            f"every level {where}."
+        )
     cuts = [run.plan["load"].get("slices") for run in study.measured]
     known = [cut for cut in cuts if cut is not None]
     rounds = _range(*_ends([cut["rounds"] for cut in known]))
@@ -82,7 +88,6 @@ def _how_often(study: Study, analysis: Analysis) -> str:
     if any(ends_with_its_work(study.spec_of(run.cell).values) for run in study.measured):
         one, length = "turn", "all of the work"
     slices = f"1 {one}" if rounds == "1" else f"{rounds} {one}s"
-    started = " with freshly started servers" if study.way.get("own", True) else ""
     return (
         f"Compared {often}{started}: each time {slices} of {length} of every level {where}{sets}."
     )
@@ -107,6 +112,11 @@ def _range(least: int, most: int) -> str:
 
 
 def _by_what(study: Study) -> str:
+    if asks_twins(study.experiment):
+        return (
+            f"Each statement was sent to all levels in turn, {_on_which(study.way)}, with the same "
+            "values."
+        )
     if study.in_slices:
         return (
             f"In slices: all levels were measured in turn, {_on_which(study.way)}, with the same "

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from contend.experiment import CellSpec, Level, without_metric
+from contend.experiment import CellSpec, Level, asks_twins, without_metric
 from contend.findings import (
     Analysis,
     CellFigures,
@@ -338,6 +338,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "are too narrow by chance. To keep their confidence, they are computed at "
             f"{study.family('first').confidence * 100:g} % for the metrics that decide."
         )
+    if asks_twins(experiment):
+        return (*lines, *_method_of_twins(study))
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each by itself. "
         "Percentiles come from the merged histograms of all its runs, and their intervals from the "
@@ -370,6 +372,26 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _method_of_twins(study: Study) -> tuple[str, ...]:
+    shares = {one.probes["twins"]["shares_of"] for one in study.measured if "twins" in one.probes}
+    weights = (
+        "the time that was logged"
+        if shares == {"time"}
+        else "its recorded calls and its time at the baseline"
+    )
+    return (
+        "A statement is sent several times to every level. Its time is the shortest of them, from "
+        "sending it to the last byte of its answer. The change of a template is the geometric mean "
+        "of its statements' ratios.",
+        f"The change of the whole is the mean of the templates' ratios, weighted by {weights}. "
+        "Waits for other statements and for their locks are not measured.",
+        "Private servers and contend-load share one CPU, since one statement runs at a time "
+        "(place.server.cpus names different ones).",
+        "Claims about templates are a family of their own: of those that are named, 5 % may be "
+        "false, on average. An interval excludes no change if and only if its template is named.",
+    )
+
+
 def _without_process(study: Study) -> list[str]:
     servers = [record for run in study.measured if (record := run.probes.get("server"))]
     return sorted({why for one in servers if (why := one.get("without_process"))})
@@ -378,6 +400,11 @@ def _without_process(study: Study) -> list[str]:
 def _unit(study: Study, seed: str) -> str:
     """The unit of repetition, and its duration."""
     base = study.experiment.base
+    if asks_twins(study.experiment):
+        return (
+            "Each repeat starts a new server per level, and draws a new sample of every template. "
+            f"Each statement is sent to all levels before the next one, in random order; {seed}."
+        )
     if study.in_slices:
         return (
             "Each repeat starts a new server per level and takes them through all cells in random "

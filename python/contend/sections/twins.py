@@ -214,7 +214,8 @@ def _show(found: TwinsFound, inputs: Inputs) -> Shown:
         tables.append(TextTable(title, heads, tuple(rows[:LISTED])))
         tables.append(TextTable(f"{title}: the others", heads, tuple(rows[LISTED:])))
     notes = [_key(found), *map(_left_out, found.levels[:1])]
-    return Shown(_TITLE, _lead(found), tuple(tables), more=tuple(filter(None, notes)))
+    shown = tuple(filter(None, notes))
+    return Shown(_TITLE, _lead(found), tuple(tables), more=shown, is_open=True)
 
 
 _DIFFER, _OF_PLANS = 6, 7
