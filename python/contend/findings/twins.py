@@ -74,6 +74,11 @@ class TwinChange:
     not_compared: int
 
     @property
+    def fails_at_level(self) -> bool:
+        """Of both sides, the level answered fewer statements."""
+        return self.level.answered <= self.baseline.answered
+
+    @property
     def tone(self) -> str:
         return "" if self.finding is None else self.finding.tone
 

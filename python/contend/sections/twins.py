@@ -136,11 +136,13 @@ def twins_sentences(found: TwinsFound, inputs: Inputs) -> list[ReportText]:
     for of, pairs in zip(found.levels, found.pairs, strict=True):
         several = f"{inputs.naming.level(of.level)}: " if len(found.levels) > 1 else ""
         head = verbatim_text(several)
-        sentences += [ReportText("{}{}", head, one) for one in _of_level(of, pairs)]
+        sentences += [ReportText("{}{}", head, one) for one in _of_level(of, pairs, inputs)]
     return sentences
 
 
-def _of_level(of: TwinsOfLevel, pairs: Mapping[int, TwinPair]) -> Iterable[ReportText]:
+def _of_level(
+    of: TwinsOfLevel, pairs: Mapping[int, TwinPair], inputs: Inputs
+) -> Iterable[ReportText]:
     for tone, word in (("worse", "slower"), ("better", "faster")):
         changed = of.of_tone(tone)
         if not changed:
@@ -158,20 +160,28 @@ def _of_level(of: TwinsOfLevel, pairs: Mapping[int, TwinPair]) -> Iterable[Repor
             _weight(of, changed) if tone == "worse" else "",
             ReportText.joined("; ", named),
         )
-    if not of.of_tone("worse"):
+    failing = sorted((one for one in of.changes if one.one_sided), key=lambda one: -one.one_sided)
+    if not of.of_tone("worse") and not failing:
         yield ReportText("None of them gets certainly slower.")
-    for what, concerned in (
-        ("Only one side has an error or is too slow", [one for one in of.changes if one.one_sided]),
-        (
-            "Results differ",
-            [one for one in of.changes if one.rows_differ or one.results_differ],
-        ),
+    for level, concerned in (
+        (of.level, [one for one in failing if one.fails_at_level]),
+        (inputs.study.roles.baseline, [one for one in failing if not one.fails_at_level]),
     ):
-        if concerned:
-            named = [ReportText("template {}", Constant(one.template)) for one in concerned[:NAMED]]
-            if len(concerned) > NAMED:
-                named.append(ReportText("{} more", Constant(len(concerned) - NAMED)))
-            yield ReportText("{}: {}.", what, ReportText.joined(", ", named))
+        if concerned and level is not None:
+            place = inputs.naming.level(level)
+            yield ReportText(
+                "With errors or too slow only at {}: {}.", place, _templates(concerned)
+            )
+    if differ := [one for one in of.changes if one.rows_differ or one.results_differ]:
+        yield ReportText("Results differ: {}.", _templates(differ))
+
+
+def _templates(concerned: Sequence[TwinChange]) -> ReportText:
+    """`template 31, template 4, 2 more`."""
+    named = [ReportText("template {}", Constant(one.template)) for one in concerned[:NAMED]]
+    if len(concerned) > NAMED:
+        named.append(ReportText("{} more", Constant(len(concerned) - NAMED)))
+    return ReportText.joined(", ", named)
 
 
 def _weight(of: TwinsOfLevel, slower: Sequence[TwinChange]) -> ReportText:

@@ -53,7 +53,7 @@ def test_one_sided_errors_and_different_results_are_told(tmp_path: Path) -> None
 
     report = report_of(write_twins(tmp_path, {}, change=differ))
     others = " ".join(report.answer.others)
-    assert ": template 3." in others and ": template 2." in others
+    assert "only at on: template 3." in others and ": template 2." in others
     text = as_text(report)
     assert "12 fail on one side" in text and "18 numbers of rows, 6 results" in text
 
