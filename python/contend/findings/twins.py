@@ -75,7 +75,7 @@ class TwinChange:
 
     @property
     def fails_at_level(self) -> bool:
-        """Of both sides, the level answered fewer statements."""
+        """The baseline answered as many statements, or more."""
         return self.level.answered <= self.baseline.answered
 
     @property
