@@ -144,7 +144,7 @@ FIXED: dict[str, Metric] = {
                read.over(_line_cpu_us, read.queries)),
         Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
         Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
-        Metric("statement_us_mean", "Time of a recorded statement", "µs", read.twins_us,
+        Metric("recorded_statement_us", "Time of a recorded statement", "µs", read.twins_us,
                "time", phrase="take time"),
         *TPCC,
         *MEMBERS,

@@ -240,6 +240,7 @@ class Workload(TypedDict):
     auto_increment: NotRequired[bool]
     batch: NotRequired[int]
     batch_rows: NotRequired[int]
+    block_s: NotRequired[float]
     bulk_execute: NotRequired[bool]
     c_load: NotRequired[int | None]
     delete_inserts: NotRequired[int]
@@ -264,6 +265,7 @@ class Workload(TypedDict):
     points: NotRequired[int]
     range_size: NotRequired[int]
     ranges: NotRequired[int]
+    recording: NotRequired[str]
     remote_lines_percent: NotRequired[int]
     remote_payments_percent: NotRequired[int]
     rollbacks_percent: NotRequired[int]
@@ -284,6 +286,7 @@ class Workload(TypedDict):
     transaction: NotRequired[bool]
     waits_percent: NotRequired[int]
     warehouses: NotRequired[int | None]
+    writes: NotRequired[bool]
 
 
 class Plan(TypedDict):

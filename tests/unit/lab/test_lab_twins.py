@@ -56,7 +56,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Benc
 
 
 def ratio_of(records: list[RunRecord]) -> float:
-    metric = metric_of("statement_us_mean")
+    metric = metric_of("recorded_statement_us")
     by_level = {record.cell["server.options.key_cache_segments"]: record for record in records}
     one, other = metric.value(by_level[0]), metric.value(by_level[32])
     assert one and other

@@ -245,7 +245,7 @@ WORKLOAD = replace(
 LOAD = load_keys(_SCHEMA)
 # Writes of twins are rolled back.
 WRITES = {**writes(_SCHEMA), TWINS: False}
-METRICS = {**metrics(_SCHEMA), TWINS: "statement_us_mean"}
+METRICS = {**metrics(_SCHEMA), TWINS: "recorded_statement_us"}
 
 SUPPLIED_OF: Mapping[str, frozenset[str]] = {
     variant["properties"]["kind"]["const"]: SUPPLIED & variant["properties"].keys()
