@@ -2,8 +2,8 @@
 
     python bench/recorded_live.py [--for 60s] [--orders 100000] [--name NAME]
 
-Fills the shop of `tests/support/shop.py`, dumps it, logs its application, and imports both as a user
-would. Then each study is a `contend run`: eight drop one index each, and two set an option that
+Fills the shop of `tests/support/shop.py`, dumps it, logs its application, and imports both like a
+user. Then each study is a `contend run`: eight drop one index each, and two set an option that
 changes nothing. Printed: which of the named templates need the index, which do not, and which that
 need it were not named.
 """

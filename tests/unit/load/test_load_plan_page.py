@@ -48,7 +48,7 @@ def test_every_key_and_kind_is_named() -> None:
     kinds = [
         variant["properties"]["kind"]["const"] for variant in SCHEMA["$defs"]["Workload"]["oneOf"]
     ]
-    assert len(kinds) == 19
+    assert len(kinds) == 20
     assert [kind for kind in kinds if f"| `{kind}` |" not in PAGE] == []
 
 
