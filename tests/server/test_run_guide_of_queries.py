@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import shop
-from run_lab import NewLab
+from run_lab import Lab, cache_in
 from sql import Factory
 
 from contend.servers import ServerBinary
@@ -21,14 +21,15 @@ SHORT = ("--for", "10s", "--yes")
 
 @pytest.mark.timeout(1200)
 def test_the_guide_leads_from_the_log_to_the_answer(
-    new_lab: NewLab,
+    load_program: Path,
     private_server: Factory,
     mariadb_binary: ServerBinary,
     mariadb_new_binary: ServerBinary,
     tmp_path: Path,
 ) -> None:
     del mariadb_new_binary  # the guide's second server, which has to be there
-    lab = new_lab(tmp_path)
+    # The guide's names belong to other tests in the cache that they share.
+    lab = Lab(tmp_path, cache_in(tmp_path), load_program, mariadb_binary.name)
     recorded = shop.record(private_server(mariadb_binary), tmp_path, statements=1500, orders=4_000)
     for file in (recorded.dump, recorded.log):
         with file.open("rb") as plain, gzip.open(f"{file}.gz", "wb") as packed:

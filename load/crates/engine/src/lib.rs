@@ -192,12 +192,12 @@ fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
     })
 }
 
-/// The failure of a run in which every event was given up: none succeeded.
+/// The failure of a run in which every event was retried until it was given up: none succeeded.
 fn given_up(tally: &Tally) -> Option<Failure> {
     let EventCounts {
         failed, retries, ..
     } = tally.whole().counts;
-    if tally.events() > 0 || failed == 0 {
+    if tally.events() > 0 || failed == 0 || retries == 0 {
         return None;
     }
     let errors = tally.errors.counts();
