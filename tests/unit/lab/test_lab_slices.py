@@ -405,3 +405,13 @@ def test_a_failure_names_what_is_varied_and_its_level(bench: Bench) -> None:
         "server.options.key_cache_segments = 0",
         "server.options.key_cache_segments = 32",
     }
+
+
+def test_a_run_whose_events_all_failed_has_no_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_up(monkeypatch, Bench(tmp_path))
+    error = {"code": 1146, "count": 3, "message": "no table", "sqlstate": "42S02", "statement": ""}
+    made.changes = {"events": 0, "failed": 3, "queries": 3, "errors": [error]}
+    made.play()
+    assert {record.status for record in made.records()} == {"failed"}
