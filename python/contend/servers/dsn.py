@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from contend.errors import did_you_mean, is_secret
 from contend.metrics.plan import Server, TlsMode
 from contend.servers.errors import DsnError
+from contend.servers.option_file import entries
 
 SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity")
 
@@ -201,7 +202,6 @@ class Password:
 
 
 GROUPS = frozenset({"client", "client-mariadb", "client-server", "mysql", "mariadb-client"})
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
 
 
 def read_option_file(path: Path) -> dict[str, str]:
@@ -223,40 +223,11 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
 
 def parse_option_file(text: str) -> dict[str, str]:
     """The options of the client groups, names with underscores."""
-    options: dict[str, str] = {}
-    group = ""
-    for raw in text.splitlines():
-        line = raw.strip()
-        if not line or line[0] in "#;!":
-            continue
-        if line.startswith("["):
-            group = line[1:].partition("]")[0].strip().lower()
-        elif group in GROUPS:
-            name, _, value = line.partition("=")
-            options[name.strip().lower().replace("-", "_")] = _value(value)
-    return options
-
-
-def _value(raw: str) -> str:
-    text = raw.strip()
-    if text[:1] in ("'", '"'):
-        end = text.find(text[0], 1)
-        text = text[1:end] if end > 0 else text[1:]
-    else:
-        # A comment may follow a value; it begins at a `#` after a space.
-        text = text.partition(" #")[0].rstrip()
-    return _unescape(text)
-
-
-def _unescape(text: str) -> str:
-    parts, rest = [], iter(text)
-    for letter in rest:
-        if letter != "\\":
-            parts.append(letter)
-            continue
-        code = next(rest, "")
-        parts.append(_ESCAPES.get(code, f"\\{code}"))
-    return "".join(parts)
+    return {
+        one.name.lower().replace("-", "_"): one.value or ""
+        for one in entries(text)
+        if one.group in GROUPS and not one.name.startswith("!")
+    }
 
 
 PASSWORD_VARIABLE = "CONTEND_PASSWORD"
