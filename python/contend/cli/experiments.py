@@ -7,6 +7,7 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,13 @@ from contend.cli.try_experiment import (
     TIME_OF_LOG,
     TIME_USUAL,
     WORKLOAD_USUAL,
+    FileSet,
     NothingToCompare,
     experiment_of,
+    is_option_file,
+    servers_of,
 )
+from contend.errors import RequestError
 from contend.experiment import (
     Experiment,
     cell_specs,
@@ -31,7 +36,8 @@ from contend.experiment import (
     recipe_text,
     recipes,
 )
-from contend.experiment.settings.server import MARIADB, MYSQL
+from contend.experiment.settings.options import ANY, PROFILES
+from contend.experiment.settings.server import MARIADB, MYSQL, is_dsn
 from contend.servers.options import as_text, same_value
 
 if TYPE_CHECKING:
@@ -141,10 +147,17 @@ def add_try(parser: Parser) -> None:
 
 def _try(args: argparse.Namespace) -> int:
     kind = _kind()
+    files, defaults = _option_files(args, kind)
     try:
-        experiment = experiment_of(args, kind)
+        experiment = experiment_of(args, kind, files)
     except NothingToCompare as error:
         raise _with_default(error, kind) from None
+    if files:
+        from contend.cli.option_files import remarks_on
+
+        sets = experiment.base[PROFILES.path]
+        for line in remarks_on(sets["a"][ANY], sets["b"][ANY], defaults):
+            remark(line)
     if args.print:
         check_gate(args, has_gate=args.fail_if_slower is not None)
         _refuse_unknown_options(experiment)
@@ -157,11 +170,47 @@ def _try(args: argparse.Namespace) -> int:
     return measure(experiment, args, exact=True)
 
 
+def _option_files(
+    args: argparse.Namespace, kind: str
+) -> tuple[dict[str, FileSet], Mapping[str, str]]:
+    """The sets that are option files, read for the servers; and the defaults of the first server.
+    Remarks on their lines are printed."""
+    named = {name: text for name in ("a", "b") if is_option_file(text := getattr(args, name) or "")}
+    if not named:
+        return {}, {}
+    from contend.cli.option_files import read_file_set
+    from contend.servers.find import find_server
+    from contend.servers.kinds import KINDS
+    from contend.servers.variables import program_defaults
+
+    servers = [str(one) for one in servers_of(args)] or [kind]
+    if any(map(is_dsn, servers)):
+        raise RequestError(
+            "option files need private servers, but --server names a running one",
+            hint="Leave --server out to use private servers.",
+        )
+    binaries = [
+        find_server(one) if one in KINDS else find_server(None, wanted=one) for one in servers
+    ]
+    files = {}
+    for name, text in named.items():
+        first, *others = [read_file_set(Path(text), binary) for binary in binaries]
+        if any(other[0].options != first[0].options for other in others):
+            raise RequestError(
+                f"{text} has different options for {' and '.join(servers)}",
+                hint="Name one server, or write the sets into server.profiles of a file.",
+            )
+        files[name], remarks = first
+        for line in remarks:
+            remark(line)
+    return files, program_defaults(binaries[0])
+
+
 def _refuse_unknown_options(experiment: Experiment) -> None:
     """Refuse the same options as the run, if its servers are at hand; only the run refuses a
     `loose_` option that none of them has."""
     from contend.experiment.settings import launch_of
-    from contend.experiment.settings.server import is_dsn, server_named
+    from contend.experiment.settings.server import server_named
     from contend.servers.errors import NoServer
     from contend.servers.find import find_server
     from contend.servers.kinds import KINDS, refuse_unknown

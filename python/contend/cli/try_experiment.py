@@ -13,6 +13,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from contend.errors import RequestError, did_you_mean
 from contend.experiment import Experiment, Level, layout_options, read_experiment, written
@@ -77,7 +78,7 @@ def option_set(text: str) -> dict[str, Level]:
         if not equals and not _FLAG.fullmatch(argument):
             raise RequestError(
                 f"{argument!r} in {text!r} is not an option",
-                hint="Write NAME=VALUE, or NAME alone for a flag. Option files are not read.",
+                hint="Write NAME=VALUE, NAME for a flag, or only the path of an option file.",
             )
         name = normal_name(name)
         if name in found:
@@ -87,6 +88,26 @@ def option_set(text: str) -> dict[str, Level]:
             )
         found[name] = level_of(value) if equals else True
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class FileSet:
+    """A set of options from an option file.
+
+    Args:
+        label: the name of the file, without folders.
+        options: by their names.
+        places: the file and the line of each option.
+    """
+
+    label: str
+    options: Mapping[str, Level]
+    places: Mapping[str, str]
+
+
+def is_option_file(text: str) -> bool:
+    """Whether the text of a set is the path of an option file."""
+    return "=" not in text and ("/" in text or text.endswith((".cnf", ".ini")))
 
 
 def split_levels(text: str, of: str) -> list[str]:
@@ -171,28 +192,34 @@ _ROOM_USUAL = 130
 """Connections of the load: some of the server's default of 151 have other uses."""
 
 
-def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
+def experiment_of(
+    args: argparse.Namespace, kind: str, files: Mapping[str, FileSet] | None = None
+) -> Experiment:
     """The experiment requested by a command line.
 
     Args:
         kind: of the server, if the arguments name none.
+        files: the sets that are option files, by `a` and `b`.
 
     Raises:
         RequestError: for any fault.
     """
     _refuse_invalid_text(args)
+    files = files or {}
     file = _File()
-    servers = _servers(args.servers)
+    servers = servers_of(args)
     if servers:
         file.put(_USE, servers, "--server")
     else:
         file.fix("server.kind", kind, "")
-    sets = _sets(args)
+    sets, of_both = _sets(args, files)
     if sets:
         file.put(_PROFILE, tuple(sets), "--a, --b")
+    for name, value in of_both.items():
+        file.fix(f"{_OPTION}{name}", value, "--a, --b")
     options = _options(args.settings)
     for name, levels in options.items():
-        if any(name in one for one in sets.values()):
+        if any(name in one for one in (*sets.values(), of_both)):
             raise RequestError(f"{name} is given twice: by itself and in --a or --b")
         file.put(f"{_OPTION}{name}", levels, as_typed(name, levels))
     kinds = _workload(args, file)
@@ -201,7 +228,7 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
         connections = _levels("--connections", args.connections)
         file.put("load.connections", connections, f"--connections {args.connections}")
         if not any(is_dsn(str(one)) for one in servers):
-            _make_room(file, connections, options)
+            _make_room(file, connections, [options, *sets.values()])
     if args.equal_load:
         file.fix("load.rate", "equal", "--equal-load")
     if args.alone:
@@ -210,7 +237,7 @@ def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
     for name, one in sets.items():
         file.tables[f"server.profiles.{name}.any"] = dict(one)
         file.origins["server", "profiles", name] = f"--{name}"
-    _about(file, compared, kinds, sets)
+    _about(file, compared, kinds, {name: _Words.of(name, sets[name], files) for name in sets})
     return read_experiment(file.text, "contend try", file.origins)
 
 
@@ -256,16 +283,24 @@ class _File:
 # --- the comparison ---
 
 
-def _servers(typed: Sequence[str]) -> tuple[Level, ...]:
-    servers = [one for text in typed for one in split_levels(text, f"--server {text}")]
+def servers_of(args: argparse.Namespace) -> tuple[Level, ...]:
+    """The servers that a command line names."""
+    servers = [one for text in args.servers for one in split_levels(text, f"--server {text}")]
     for server in filter(is_dsn, servers):
         Dsn.parse(server)
     return tuple(servers)
 
 
-def _sets(args: argparse.Namespace) -> dict[str, dict[str, Level]]:
+def _sets(
+    args: argparse.Namespace, files: Mapping[str, FileSet]
+) -> tuple[dict[str, dict[str, Level]], dict[str, Level]]:
+    """The two sets; and what files have in common and no set may hold: the layout of the data."""
     typed: dict[str, str | None] = {"a": args.a, "b": args.b}
-    sets = {name: option_set(text) for name, text in typed.items() if text is not None}
+    sets = {
+        name: dict(files[name].options) if name in files else option_set(text)
+        for name, text in typed.items()
+        if text is not None
+    }
     if len(sets) == 1:
         (one,) = sets
         other = "b" if one == "a" else "a"
@@ -273,17 +308,29 @@ def _sets(args: argparse.Namespace) -> dict[str, dict[str, Level]]:
             f"--{one} needs --{other}: two sets of options are compared",
             hint="Write --a '' for the server's defaults.",
         )
-    for each in sets.values():
+    of_both = _layout_of_both(sets) if files else {}
+    for name, each in sets.items():
         as_arguments(each)
         if laid_out := layout_options(each):
-            name = next(iter(laid_out))
-            raise RequestError(
-                f"{name} changes the layout of the data files and cannot be in a set",
-                hint=f"Compare it by itself: {name}=VALUE,VALUE.",
+            option = next(iter(laid_out))
+            error = RequestError(
+                f"{option} changes the layout of the data files and cannot be in a set",
+                hint=f"Compare it by itself: {option}=VALUE,VALUE.",
             )
+            error.add_place(files[name].places[option] if name in files else "")
+            raise error
     if sets and _are_same(sets["a"], sets["b"]):
         raise RequestError("--a and --b are the same set of options: nothing to compare")
-    return sets
+    return sets, of_both
+
+
+def _layout_of_both(sets: Mapping[str, dict[str, Level]]) -> dict[str, Level]:
+    """Takes the options of the layout that the sets share out of them."""
+    one, other = sets.values()
+    shared = [
+        name for name in layout_options(one) if name in other and same(one[name], other[name])
+    ]
+    return {name: (one.pop(name), other.pop(name))[0] for name in shared}
 
 
 def _are_same(one: Mapping[str, Level], other: Mapping[str, Level]) -> bool:
@@ -420,7 +467,7 @@ def _twins(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
                 f"--log and {name} cannot be combined: statements are asked one at a time",
                 hint=f'Remove {name}. For a load, write a file with the workload "recorded".',
             )
-    if args.data is None and not any(is_dsn(str(one)) for one in _servers(args.servers)):
+    if args.data is None and not any(is_dsn(str(one)) for one in servers_of(args)):
         raise RequestError(
             "--log needs the data of the recorded server",
             hint="Import a dump with `contend data import`, and add --data import:NAME.",
@@ -514,12 +561,10 @@ def _levels(option: str, typed: str) -> tuple[Level, ...]:
     return tuple(level_of(one) for one in split_levels(typed, f"{option} {typed}"))
 
 
-def _make_room(
-    file: _File, connections: Sequence[Level], options: Mapping[str, Sequence[Level]]
-) -> None:
-    """Have a private server accept the load's number of connections."""
+def _make_room(file: _File, connections: Sequence[Level], options: Sequence[Iterable[str]]) -> None:
+    """Have a private server accept the load's number of connections, if no options say how many."""
     most = max((one for one in connections if type(one) is int), default=0)
-    if most > _ROOM_USUAL and "max_connections" not in options:
+    if most > _ROOM_USUAL and not any("max_connections" in one for one in options):
         file.fix(f"{_OPTION}max_connections", most + 20, "")
 
 
@@ -527,7 +572,7 @@ def _make_room(
 
 
 def _about(
-    file: _File, compared: str | None, kinds: Sequence[str], sets: Mapping[str, Mapping[str, Level]]
+    file: _File, compared: str | None, kinds: Sequence[str], sets: Mapping[str, _Words]
 ) -> None:
     asked = {"sql": "these statements", TWINS: "the statements of the recording"}
     workload = " and ".join(asked.get(kind, kind) for kind in kinds)
@@ -556,14 +601,30 @@ def _about(
     }
     if compared == _PROFILE:
         file.tables['words."server.profile"'] = {
-            "levels": {name: _inside(values) for name, values in sets.items()},
-            "plural": [name for name, values in sets.items() if not values],
+            "levels": {name: words.text for name, words in sets.items()},
+            "plural": [name for name, words in sets.items() if words.is_plural],
         }
 
 
-def _level_text(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How sentences call a set."""
+
+    text: str
+    is_plural: bool = False
+
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, Level], files: Mapping[str, FileSet]) -> _Words:
+        if name not in files:
+            return cls(_inside(options), not options)
+        label = files[name].label
+        is_of_both = len(files) > 1 and len({one.label for one in files.values()}) == 1
+        return cls(f"{label} of --{name}" if is_of_both else label)
+
+
+def _level_text(level: Level, sets: Mapping[str, _Words]) -> str:
     if level in sets:
-        return f"{level} ({_inside(sets[str(level)])})"
+        return f"{level} ({sets[str(level)].text})"
     return as_text(level) or "''"
 
 

@@ -81,11 +81,10 @@ def groups_of(kind: str, version: str) -> tuple[str, ...]:
     Args:
         version: such as `10.11.19`; a group may name its first two numbers.
     """
-    programs: tuple[str, ...]
     series = ".".join(version.split(".")[:2])
-    programs, others = ("mysqld",), ("server",)
-    if kind == MARIADB:
-        programs, others = ("mysqld", "mariadb", "mariadbd"), ("server", "galera")
+    is_mariadb = kind == MARIADB
+    programs = ("mysqld", "mariadb", "mariadbd") if is_mariadb else ("mysqld",)
+    others = ("server", "galera") if is_mariadb else ("server",)
     return (*others, *programs, *(f"{name}-{series}" for name in programs))
 
 

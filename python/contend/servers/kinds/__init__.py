@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from contend.errors import did_you_mean
 from contend.experiment.settings.server import MARIADB, MYSQL
@@ -63,12 +63,17 @@ def parse_version(text: str) -> tuple[str, str] | None:
     return None if match is None else (kind_in(text), match["number"])
 
 
-def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
+def refuse_unknown(
+    binary: ServerBinary, names: Iterable[str], places: Mapping[str, str] | None = None
+) -> None:
     """Refuse an option that the program does not have, with the nearest existing one. The beginning
     of a name is refused, though MariaDB accepts it: contend uses complete names.
 
     Options of a plugin are known only to the server that has loaded it, and those with `loose_` may
     be ignored; see `refuse_ignored`.
+
+    Args:
+        places: where the names are written, for the message.
 
     Raises:
         OptionRejected: the program has no such option.
@@ -81,17 +86,26 @@ def refuse_unknown(binary: ServerBinary, names: Iterable[str]) -> None:
         begun = sorted(one for way in readings(name) for one in known if one.startswith(way))
         if not begun and (is_loose(name) or _has_plugins(binary, normal)):
             continue
-        raise OptionRejected(
+        error = OptionRejected(
             f"{binary.kind} {binary.version} has no option {name}.",
-            hint=f"Write the full name: {begun[0]}."
-            if len(begun) == 1
-            else did_you_mean(readings(name)[0], known)
-            or (
-                f"It has {', '.join(sorted(known))}."
-                if len(known) <= _LISTED
-                else f"`{binary.program.name} --verbose --help` lists all options."
-            ),
+            hint=_hint_for(binary, readings(name), begun, known),
         )
+        error.add_place((places or {}).get(name, ""))
+        raise error
+
+
+def _hint_for(
+    binary: ServerBinary, ways: Sequence[str], begun: Sequence[str], known: frozenset[str]
+) -> str:
+    if any(way in KINDS[binary.kind].removed for way in ways):
+        return "Remove it: older releases had it."
+    if len(begun) == 1:
+        return f"Write the full name: {begun[0]}."
+    return did_you_mean(ways[0], known) or (
+        f"It has {', '.join(sorted(known))}."
+        if len(known) <= _LISTED
+        else f"`{binary.program.name} --verbose --help` lists all options."
+    )
 
 
 def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> None:
@@ -113,6 +127,12 @@ def refuse_ignored(binaries: Sequence[ServerBinary], names: Iterable[str]) -> No
             f"{servers} would ignore {name}: there is no option {plain}.",
             hint=did_you_mean(plain, frozenset().union(*known)) or "Remove it.",
         )
+
+
+def may_ignore(binary: ServerBinary, name: str, names: Iterable[str]) -> bool:
+    """Whether the program ignores an option with `loose_`, given together with others."""
+    known = KINDS[binary.kind].known_options(binary)
+    return is_loose(name) and not _is_known(name, known) and not _has_plugins(binary, names)
 
 
 def _is_known(name: str, known: frozenset[str]) -> bool:

@@ -57,6 +57,7 @@ class Kind:
         fixed_options: of a program outside the folder it was built for.
         computes_rows: its rows are a function of their seed: there is nothing to load and to copy,
             and only the index of its files is worth warming.
+        removed: options that its older releases had.
         confinement: options before its own, so that statements reach no file outside of its data
             folder and none runs by itself.
         index_caches: its variables that size caches of indexes, besides those of all.
@@ -82,6 +83,7 @@ class Kind:
     share_folders: tuple[str, ...] = ()
     plugin_folders: tuple[str, ...] = ()
     fixed_options: tuple[str, ...] = ()
+    removed: frozenset[str] = frozenset()
     computes_rows = False
     confinement: tuple[str, ...] = ()
     index_caches: tuple[str, ...] = ()

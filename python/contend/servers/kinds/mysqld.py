@@ -19,6 +19,7 @@ from contend.servers.binary import ServerBinary
 from contend.servers.client import fetch
 from contend.servers.errors import UnusableServer
 from contend.servers.kinds.base import Initialisation, Kind, Site
+from contend.servers.kinds.removed import OF_MARIADB, OF_MYSQL
 from contend.servers.options import Value, as_arguments, as_number
 from contend.servers.variables import (
     SECRETS,
@@ -79,6 +80,7 @@ _SYSTEM_TABLES = (
 class MariaDb(_Mysqld):
     name = MARIADB
     programs = ("mariadbd", "mysqld")
+    removed = OF_MARIADB
     package = "mariadb-server-core"
     extras: Mapping[str, str] = {
         "rocksdb": "mariadb-plugin-rocksdb",
@@ -151,6 +153,7 @@ class MariaDb(_Mysqld):
 class MySql(_Mysqld):
     name = MYSQL
     programs = ("mysqld",)
+    removed = OF_MYSQL
     package = "mysql-server-core"
     suite = "sid"
     share_folders = ("mysql", "mysql-9.7", "mysql-8.4", "")
