@@ -17,9 +17,9 @@ from contend.experiment import Level, layout_options
 from contend.servers.binary import ServerBinary
 from contend.servers.kinds import KINDS, may_ignore, refuse_unknown
 from contend.servers.machine_options import machine_reason
-from contend.servers.option_file import OptionLine, groups_of, read_option_lines
+from contend.servers.option_file import OptionLine, read_option_lines
 from contend.servers.options import as_text, normal_name, readings
-from contend.servers.variables import program_defaults, valued_options
+from contend.servers.variables import program_defaults, program_groups, valued_options
 
 _BINARY_LOG = "log_bin"
 _ADDED = ("performance_schema_instrument", "plugin_load_add")
@@ -64,7 +64,7 @@ def read_file_set(path: Path, binary: ServerBinary) -> tuple[FileSet, list[str]]
         RequestError: the file cannot be read, or the server would not start with it.
     """
     lines = read_option_lines(path)
-    groups = groups_of(binary.kind, binary.version)
+    groups = program_groups(binary)
     reading = _Reading(
         path, binary, KINDS[binary.kind].known_options(binary), program_defaults(binary)
     )
@@ -80,7 +80,7 @@ def read_file_set(path: Path, binary: ServerBinary) -> tuple[FileSet, list[str]]
         )
     kept = [(name, line) for name, line in named if not _is_of_machine(reading, name, line)]
     names = [name for name, _ in kept]
-    refuse_unknown(binary, names, {name: line.place for name, line in kept})
+    refuse_unknown(binary, names, {name: line.place for name, line in reversed(kept)})
     for name, line in kept:
         if may_ignore(binary, name, names):
             reading.leave_out(f"options that {server} lacks and ignores", name, line.place)

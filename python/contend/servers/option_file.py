@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import RequestError
-from contend.experiment.settings.server import MARIADB
 
 _BLANKS = " \t\r\v\f"
 _CODE = re.compile(r"""(?:[^'"#]|'(?:\\.|[^'])*+(?:'|\Z)|"(?:\\.|[^"])*+(?:"|\Z))*+""")
@@ -73,19 +72,6 @@ def _value(raw: str) -> str:
     if len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]:
         text = text[1:-1]
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
-
-
-def groups_of(kind: str, version: str) -> tuple[str, ...]:
-    """The groups that a server reads.
-
-    Args:
-        version: such as `10.11.19`; a group may name its first two numbers.
-    """
-    series = ".".join(version.split(".")[:2])
-    is_mariadb = kind == MARIADB
-    programs = ("mysqld", "mariadb", "mariadbd") if is_mariadb else ("mysqld",)
-    others = ("server", "galera") if is_mariadb else ("server",)
-    return (*others, *programs, *(f"{name}-{series}" for name in programs))
 
 
 @dataclass(frozen=True, slots=True)

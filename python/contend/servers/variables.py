@@ -36,6 +36,7 @@ from contend.servers.options import (
 _TIMEOUT_S = 60
 _EXPLAINED = re.compile(r"^ +(?:-\S, )?--([a-z][a-z0-9_-]*)", re.MULTILINE)
 _VALUED = re.compile(rf"{_EXPLAINED.pattern}=", re.MULTILINE)
+_GROUPS = re.compile(r"^The following groups are read: (.*)$", re.MULTILINE)
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
 # In the server's own spelling in its tables.
 _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
@@ -54,6 +55,13 @@ def program_options(binary: ServerBinary) -> frozenset[str]:
 def valued_options(binary: ServerBinary) -> frozenset[str]:
     """The name of every option that needs a value; empty if the program does not report them."""
     return frozenset(name.replace("-", "_") for name in _VALUED.findall(_help(binary.argv)))
+
+
+def program_groups(binary: ServerBinary) -> tuple[str, ...]:
+    """The groups of option files that the program reads; those of all servers if it does not report
+    them. Which groups of versions there are differs between releases of MariaDB."""
+    found = _GROUPS.search(_help(binary.argv))
+    return ("mysqld", "server") if found is None else tuple(found[1].split())
 
 
 @lru_cache(maxsize=8)
