@@ -179,7 +179,7 @@ def _assigned(name: str, value: Level) -> str:
 def remarks_on(
     one: Mapping[str, Level], other: Mapping[str, Level], defaults: Mapping[str, str]
 ) -> list[str]:
-    """What two sets share; and how to compare the only option in which they differ.
+    """What two sets share; and how to compare the only option in which their servers differ.
 
     Args:
         defaults: of the server.
@@ -189,11 +189,16 @@ def remarks_on(
     if shared:
         names = ", ".join(_assigned(name, one[name]) for name in shared)
         remarks.append(f"the same in both sets: {names}")
-    differing = [name for name in dict.fromkeys((*one, *other)) if name not in shared]
+    effective = ({**defaults, **one}, {**defaults, **other})
+    levels = {
+        name: [each[name] for each in effective if name in each]
+        for name in dict.fromkeys((*one, *other))
+    }
+    differing = {name: pair for name, pair in levels.items() if len(pair) < 2 or not same(*pair)}
     if len(differing) == 1:
-        (name,) = differing
-        levels = [each.get(name, defaults.get(name)) for each in (one, other)]
-        if None not in levels:
-            typed = as_typed(name, [level for level in levels if level is not None])
-            remarks.append(f"only {name} differs: `contend try {typed}` compares it by itself")
+        ((name, pair),) = differing.items()
+        if len(pair) == 2:
+            remarks.append(
+                f"only {name} differs: `contend try {as_typed(name, pair)}` compares it by itself"
+            )
     return remarks
