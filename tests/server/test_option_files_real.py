@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from contend.cli.option_files import read_file_set
 from contend.servers import ServerBinary
 from contend.servers.binary import run_program
 from contend.servers.kinds import KINDS
 from contend.servers.option_file import read_option_lines
-from contend.servers.variables import program_groups, program_options
+from contend.servers.variables import parse_defaults, program_groups, program_options
 
 LINES = r"""
 # comment
@@ -79,6 +80,50 @@ def test_a_file_is_read_as_by_the_server(any_binary: ServerBinary, tmp_path: Pat
     read = [one for one in read_option_lines(file) if one.group in groups]
     texts = [f"--{one.name}" + ("" if one.value is None else f"={one.value}") for one in read]
     assert shown_by(any_binary, file).strip() == " ".join(texts)
+
+
+SETTINGS = """
+[mysqld]
+SORT-BUFFER-SIZE = 1M
+max_connections = 100
+max-connections = 200
+skip-innodb-file-per-table
+disable_innodb-adaptive-hash-index = 0
+enable-slow-query-log
+enable-general-log = 0
+loose-skip-innodb-doublewrite
+loose-nosuch = 1
+loose-join-buffer-size = 256K
+skip-name-resolve
+skip-log-bin
+flush = OFF
+sql_mode = "ANSI,STRICT_TRANS_TABLES" # no more
+low-priority-updates
+innodb_flush_log_at_trx_commit = 2
+maximum-read-buffer-size = 1M
+init_connect = 'SET @a = "x # y"'
+"""
+
+
+def test_a_set_has_the_effect_of_its_file(any_binary: ServerBinary, tmp_path: Path) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text(SETTINGS)
+    made, _ = read_file_set(file, any_binary)
+    arguments = KINDS[any_binary.kind].option_arguments(made.options, any_binary)
+    at = any_binary.argv.index("--no-defaults")
+    start, rest = any_binary.argv[:at], any_binary.argv[at + 1 :]
+    seen = [
+        run_program([*start, *argv, "--verbose", "--help"], timeout_s=60).stdout
+        for argv in (
+            [f"--defaults-file={file}", *rest],
+            ["--no-defaults", *rest, *arguments],
+            ["--no-defaults", *rest],
+        )
+    ]
+    by_file, by_set, without = map(parse_defaults, seen)
+    changed = {name for name in by_file if by_file[name] != without[name]}
+    assert {"sort_buffer_size", "innodb_doublewrite", "slow_query_log", "sql_mode"} <= changed
+    assert by_set == by_file
 
 
 def test_removed_options_are_not_there(any_binary: ServerBinary) -> None:

@@ -20,12 +20,11 @@ from contend.cli.try_experiment import (
     TIME_OF_LOG,
     TIME_USUAL,
     WORKLOAD_USUAL,
-    FileSet,
     NothingToCompare,
     experiment_of,
-    is_option_file,
     servers_of,
 )
+from contend.cli.try_levels import FileSet, is_option_file
 from contend.errors import RequestError
 from contend.experiment import (
     Experiment,
@@ -49,6 +48,7 @@ examples:
   contend try sort_buffer_size=256K,4M --sql 'SELECT c FROM sbtest ORDER BY c LIMIT 9'
   contend try --a 'key_cache_segments=0' --b 'key_cache_segments=32 key_buffer_size=64M' \\
       --engine MyISAM --workload random_points
+  contend try --a old.cnf --b new.cnf
   contend try innodb_flush_log_at_trx_commit=1,2 --goal 'p99<20ms'
   contend try --server mariadb@bookworm,/opt/new/bin/mariadbd --fail-if-slower 3%
 """
@@ -72,8 +72,8 @@ def add_try(parser: Parser) -> None:
         help="a server option and its values; the first option with several values is compared, "
         "at each value of the others",
     )
-    add("--a", metavar="'X=1 Y=2'", help="compare sets of options: the baseline set")
-    add("--b", metavar="'X=3'", help="the set to compare with --a")
+    add("--a", metavar="'X=1 Y=2'", help="compare sets of options, or option files: the baseline")
+    add("--b", metavar="'X=3'", help="the set, or the option file, to compare with --a")
     add(
         "--workload",
         metavar="NAME",

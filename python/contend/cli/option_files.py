@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contend.cli.try_experiment import FileSet, as_typed, level_of, same
+from contend.cli.try_levels import FileSet, as_typed, level_of, same
 from contend.errors import RequestError
 from contend.experiment import Level, layout_options
 from contend.servers.binary import ServerBinary
@@ -23,7 +23,7 @@ from contend.servers.variables import program_defaults, program_groups, valued_o
 
 _BINARY_LOG = "log_bin"
 _ADDED = ("performance_schema_instrument", "plugin_load_add")
-"""Options of which each line counts."""
+"""Options whose lines all count."""
 
 _SERVER_GROUP = re.compile(r"(mysqld|mariadb|mariadbd|server)(-\d.*)?")
 _SWITCHES = {"skip_": False, "disable_": False, "enable_": True}

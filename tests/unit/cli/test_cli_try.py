@@ -220,15 +220,20 @@ def test_an_experiment_is_measured_like_contend_run(
     assert rest == [None, None, Path("x"), True, True]
 
 
-def test_examples_of_the_page_and_the_help_are_valid(printed: Printed) -> None:
+def test_examples_of_the_page_and_the_help_are_valid(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.cnf").write_text("[mysqld]\nsync_binlog = 0\n")
+    Path("new.cnf").write_text("[mysqld]\nsort_buffer_size = 1M\n")
     page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
     lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
     helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)
-    assert len(lines) == 9 and len(helped) == 5
+    assert len(lines) == 9 and len(helped) == 6
     for line in (*lines, *(one.replace("\\\n", " ") for one in helped)):
         assert printed(line).compare.baseline
     table = re.findall(r"^\| `(.*?)` \|", page, re.M)
-    assert len(table) == 6
+    assert len(table) == 7
     for line in table:
         assert printed(f"{line} --workload point_select").compare.baseline
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.cli.try_experiment import as_typed, level_of, option_levels, option_set, same
+from contend.cli.try_levels import as_typed, level_of, option_levels, option_set, same
 from contend.errors import ContendError, RequestError
 from contend.experiment import Level
 
