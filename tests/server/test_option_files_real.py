@@ -84,7 +84,7 @@ def test_a_file_is_read_as_by_the_server(any_binary: ServerBinary, tmp_path: Pat
 
 SETTINGS = """
 [mysqld]
-SORT-BUFFER-SIZE = 1M
+sort-buffer_size = 1M
 max_connections = 100
 max-connections = 200
 skip-innodb-file-per-table

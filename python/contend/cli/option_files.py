@@ -14,6 +14,7 @@ from pathlib import Path
 from contend.cli.try_levels import FileSet, as_typed, level_of, same
 from contend.errors import RequestError
 from contend.experiment import Level, layout_options
+from contend.experiment.settings.server import MYSQL
 from contend.servers.binary import ServerBinary
 from contend.servers.kinds import KINDS, may_ignore, refuse_unknown
 from contend.servers.machine_options import machine_reason
@@ -73,7 +74,7 @@ def read_file_set(path: Path, binary: ServerBinary) -> tuple[FileSet, list[str]]
     if of_servers := sorted(one for one in others if _SERVER_GROUP.fullmatch(one)):
         unread = ", ".join(f"[{one}]" for one in of_servers)
         reading.remarks.append(f"{path}: {server} does not read {unread}")
-    named = [(_name_of(line), line) for line in lines if line.group in groups]
+    named = [(_name_of(line, binary), line) for line in lines if line.group in groups]
     if not named:
         raise RequestError(
             f"{path} has no option for {server}", hint="Its options belong in a group [mysqld]."
@@ -89,10 +90,15 @@ def read_file_set(path: Path, binary: ServerBinary) -> tuple[FileSet, list[str]]
     return _file_set(reading)
 
 
-def _name_of(line: OptionLine) -> str:
+def _name_of(line: OptionLine, binary: ServerBinary) -> str:
     if line.name.startswith("-"):
         raise RequestError(
             f"{line.place}: {line.name} begins with a dash", hint="Write it without dashes."
+        )
+    if binary.kind == MYSQL and line.name != line.name.lower():
+        raise RequestError(
+            f"{line.place}: {binary.kind} {binary.version} has no option {line.name}",
+            hint=f"Write it in lower case: {line.name.lower()}.",
         )
     try:
         return normal_name(line.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,14 @@ def test_an_option_is_placed_by_its_last_line(tmp_path: Path) -> None:
     assert made.places == {"sync_binlog": f"{file}:4"} and made.label == "my.cnf"
     (remark,) = remarks
     assert remark.startswith(f"{file}:4: sync_binlog") and f"{file}:2" in remark
+
+
+def test_only_mariadb_takes_capitals(tmp_path: Path) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text("[mysqld]\nSync_Binlog=1\n")
+    assert read_file_set(file, UNRUN)[0].options == {"sync_binlog": 1}
+    with pytest.raises(RequestError, match=r"my\.cnf:2: mysql .* has no option Sync_Binlog"):
+        read_file_set(file, dataclasses.replace(UNRUN, kind="mysql"))
 
 
 def test_the_first_of_two_wrong_lines_is_named(tmp_path: Path) -> None:
