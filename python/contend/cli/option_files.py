@@ -15,12 +15,12 @@ from contend.cli.try_levels import FileSet, as_typed, level_of, same
 from contend.errors import RequestError
 from contend.experiment import Level, layout_options
 from contend.experiment.settings.server import MYSQL
+from contend.servers import variables
 from contend.servers.binary import ServerBinary
 from contend.servers.kinds import KINDS, may_ignore, refuse_unknown
 from contend.servers.machine_options import machine_reason
 from contend.servers.option_file import OptionLine, read_option_lines
 from contend.servers.options import as_text, normal_name, readings
-from contend.servers.variables import program_defaults, program_groups, valued_options
 
 _BINARY_LOG = "log_bin"
 _ADDED = ("performance_schema_instrument", "plugin_load_add")
@@ -65,9 +65,9 @@ def read_file_set(path: Path, binary: ServerBinary) -> tuple[FileSet, list[str]]
         RequestError: the file cannot be read, or the server would not start with it.
     """
     lines = read_option_lines(path)
-    groups = program_groups(binary)
+    groups = variables.program_groups(binary)
     reading = _Reading(
-        path, binary, KINDS[binary.kind].known_options(binary), program_defaults(binary)
+        path, binary, KINDS[binary.kind].known_options(binary), variables.program_defaults(binary)
     )
     server = f"{binary.kind} {binary.version}"
     others = {line.group for line in lines} - {*groups}
@@ -121,7 +121,7 @@ def _is_of_machine(reading: _Reading, name: str, line: OptionLine) -> bool:
 
 def _set(reading: _Reading, name: str, line: OptionLine) -> None:
     option, name, value = _effect(reading, name, line.value)
-    if value is True and name in valued_options(reading.binary) and name != _BINARY_LOG:
+    if value is True and name in variables.valued_options(reading.binary) and name != _BINARY_LOG:
         raise RequestError(f"{line.place}: {name} needs a value", hint=f"Write {name} = VALUE.")
     before = reading.settings.pop(option, None)
     if before is not None and option in _ADDED:

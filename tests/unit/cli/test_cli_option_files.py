@@ -119,7 +119,7 @@ def test_a_file_that_servers_read_differently_is_refused(
 ) -> None:
     monkeypatch.setattr("contend.servers.find.find_server", lambda _kind, wanted=None: UNRUN)
     groups = iter([("mysqld",), ("mysqld", "mysqld-10.11")])
-    monkeypatch.setattr("contend.cli.option_files.program_groups", lambda _binary: next(groups))
+    monkeypatch.setattr("contend.servers.variables.program_groups", lambda _binary: next(groups))
     file = tmp_path / "my.cnf"
     file.write_text("[mysqld]\nsync_binlog=1\n[mysqld-10.11]\nsync_binlog=2\n")
     assert main(["try", "--a", "", "--b", str(file), "--server", "mariadb,mysql", "--print"]) == 2

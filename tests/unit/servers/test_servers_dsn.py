@@ -135,6 +135,7 @@ user = server
 user = me   # who
 password = "a # b\\tc"
 ssl-ca='/x y'
+ssl-key=/k#comment
 skip-ssl
 [client-mariadb]
 port=3311
@@ -143,6 +144,7 @@ port=3311
         "user": "me",
         "password": "a # b\tc",
         "ssl_ca": "/x y",
+        "ssl_key": "/k",
         "skip_ssl": "",
         "port": "3311",
     }
