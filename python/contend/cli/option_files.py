@@ -147,10 +147,9 @@ def _effect(reading: _Reading, name: str, text: str | None) -> tuple[str, str, L
         if reading.defaults.get(option) in ("ON", "OFF"):
             return option, option, False
         return option, f"skip_{option}", True
-    if plain == _BINARY_LOG or text is None:
-        return plain, plain, True
     # The server may know the option only with a plugin, and ignores it without.
-    return plain, plain if plain in reading.known or not reading.known else name, level_of(text)
+    kept = plain if plain in reading.known or not reading.known else name
+    return plain, kept, True if plain == _BINARY_LOG or text is None else level_of(text)
 
 
 def _file_set(reading: _Reading) -> tuple[FileSet, list[str]]:

@@ -63,8 +63,8 @@ def options_of(text: str, folder: Path) -> dict[str, Level]:
         ("maximum_sync_binlog = 9", {"maximum_sync_binlog": 9}),
         ("sync_binlog=1\ngeneral_log\nsync-binlog=2", {"general_log": True, "sync_binlog": 2}),
         (
-            "plugin_load_add = ha_x\nloose_x_size = 1",
-            {"plugin_load_add": "ha_x", "loose_x_size": 1},
+            "plugin_load_add = ha_x\nloose_x_size = 1\nloose_x_on",
+            {"plugin_load_add": "ha_x", "loose_x_size": 1, "loose_x_on": True},
         ),
         ("port = 1\nssl\nlog_error\nwsrep-on = 1", {}),
     ],
