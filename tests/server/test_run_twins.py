@@ -15,6 +15,7 @@ from shop_statements import TEMPLATES, templates_of
 from sql import Factory, query
 
 from contend.servers import PrivateServer, ServerBinary
+from contend.store import RunFolder
 
 ORDERS = 5_000
 DROPPED = "items_by_product"
@@ -117,6 +118,11 @@ def test_no_value_of_a_statement_is_in_the_run_folder(peak: Lab, recorded: shop.
         if file.is_file():
             content = file.read_bytes()
             assert not any(email.encode() in content for email in emails), file
+    with RunFolder.open(peak.out) as folder:
+        asked = [one for look in folder.looks() for one in look.figures["statements"]]
+    refused = [one["why_not"] for one in asked if one["why_not"] is not None]
+    # A server's message would quote the statement.
+    assert refused and not any("'" in why for why in refused)
 
 
 def test_another_log_under_the_name_stops_a_resume(

@@ -282,7 +282,7 @@ def _of_twins(inputs: Inputs, made: Sequence[MadeSection]) -> TwinsAnswer | None
     found = next((one.found for one in made if one.section is TWINS and one.found), None)
     if found is None:
         return None
-    return TwinsAnswer(twins_lead(found, inputs), tuple(twins_sentences(found, inputs)))
+    return TwinsAnswer(twins_lead(found), tuple(twins_sentences(found, inputs)))
 
 
 def _by_statement(inputs: Inputs, made: Sequence[MadeSection]) -> tuple[str, ...]:

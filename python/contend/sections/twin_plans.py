@@ -4,6 +4,7 @@ plan of every level, and the counters of its session."""
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -38,7 +39,31 @@ def look_at_twins(block: BlockToLookAt) -> list[LookRecord]:
     if block.recording is None:
         raise WorkError("this run asks no recording")
     examples = block.recording.examples(TEMPLATES_MAX)
-    return block.records([{"statements": _asked(ready, examples)} for ready in block.readies])
+    figures = []
+    for ready in block.readies:
+        with _limited(ready.observed.connection):
+            figures.append({"statements": _asked(ready, examples)})
+    return block.records(figures)
+
+
+@contextlib.contextmanager
+def _limited(connection: Connection[Any]) -> Iterator[None]:
+    """Stop slow statements; afterwards the connection has its usual limit again, since it may still
+    undo steps of setup that take long."""
+    limits = {"max_statement_time": SLOW_S, "max_execution_time": 1000 * SLOW_S}
+
+    def set_all(value: Callable[[str], object]) -> None:
+        with connection.cursor() as cursor:
+            # MariaDB's name and MySQL's: a server has one of them.
+            for name in limits:
+                with contextlib.suppress(pymysql.err.MySQLError):
+                    cursor.execute(f"SET SESSION {name} = {value(name)}")
+
+    set_all(limits.__getitem__)
+    try:
+        yield
+    finally:
+        set_all(lambda _name: "DEFAULT")
 
 
 def _asked(ready: Ready, examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -56,11 +81,12 @@ def _asked(ready: Ready, examples: list[dict[str, Any]]) -> list[dict[str, Any]]
             if database:
                 use_database(connection, database)
             plan = explained(connection, text)
-            tables, why_not = list(plan.tables), plan.why_not
+            # A message may quote the statement, whose values belong in no run folder.
+            tables, why_not = list(plan.tables), plan.why_not and "the server refuses EXPLAIN"
             if why_not is None and one["read"]:
                 counted = _counted(connection, text)
         except pymysql.err.MySQLError as error:
-            why_not = str(error.args[-1])
+            why_not = f"error {error.args[0]}"
         found.append(
             {
                 "template": one["template"],
@@ -78,10 +104,6 @@ def _counted(connection: Connection[Any], text: str) -> dict[str, int]:
     """What the session's counters rise by."""
     before = _status(connection)
     with connection.cursor() as cursor:
-        for limit in (f"max_statement_time = {SLOW_S}", f"max_execution_time = {1000 * SLOW_S}"):
-            # MariaDB's name and MySQL's.
-            with contextlib.suppress(pymysql.err.MySQLError):
-                cursor.execute(f"SET SESSION {limit}")
         cursor.execute(text.encode(errors="surrogateescape"))
         cursor.fetchall()
     after = _status(connection)

@@ -100,10 +100,10 @@ def _pairs_of(one: LookRecord, other: LookRecord) -> Iterable[tuple[int, TwinPai
 # --- the answer ---
 
 
-def twins_lead(found: TwinsFound, inputs: Inputs) -> ReportText:
+def twins_lead(found: TwinsFound) -> ReportText:
     """What stands before the sentence of the answer: `On 39 kinds of statements, with 67 % of the
     recorded time, `."""
-    of = _leading(found, inputs)
+    of = found.levels[0]
     share = Constant(round(100 * of.time_share, 1))
     return ReportText(
         "{}on {} kinds of statements, with {} % of the recorded {}, ",
@@ -112,11 +112,6 @@ def twins_lead(found: TwinsFound, inputs: Inputs) -> ReportText:
         share,
         of.shares_of,
     )
-
-
-def _leading(found: TwinsFound, inputs: Inputs) -> TwinsOfLevel:
-    del inputs
-    return found.levels[0]
 
 
 def _too_few_rows(of: TwinsOfLevel) -> str:
