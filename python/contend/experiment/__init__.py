@@ -56,9 +56,23 @@ from contend.experiment.order import (
     turn_of,
 )
 from contend.experiment.schema import json_schema, key_tables
+from contend.experiment.screen import (
+    OF_LINES,
+    PROOF,
+    TOGETHER,
+    all_new,
+    all_old,
+    cell_of,
+    mirror,
+    round_of_lines,
+    runs_of_pairs,
+    sets_as_figures,
+    without_line,
+)
 from contend.experiment.scripts import is_file
 from contend.experiment.settings.model import Need
 from contend.experiment.settings.options import layout_options
 from contend.experiment.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.experiment.settings.schemas import SCRIPT_SCHEMA, imported_name
+from contend.experiment.settings.screen import LINES, PART, Line, chosen_options
 from contend.experiment.settings.values import Level, Refused

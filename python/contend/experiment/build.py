@@ -11,6 +11,7 @@ from typing import Any
 from contend.errors import did_you_mean
 from contend.experiment.build_goal import make_open, read_goal
 from contend.experiment.build_metrics import check_metrics, check_shares
+from contend.experiment.build_screen import read_screen
 from contend.experiment.build_workload import (
     Levels,
     check_script,
@@ -69,12 +70,16 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     values = with_data_of_script(document, values, levels)
     values = with_data_of_schema(document, values, levels)
     _refuse_idle(document, values, levels)
+    compare = _compare(document, factors, str(values["workload"]["kind"]), goal)
+    screened, all_old = read_screen(document, values, levels)
+    if screened:
+        factors, compare = screened, replace(compare, baseline=all_old)
     experiment = Experiment(
         name=about["name"] or _name_of_file(document.file),
         question=about["question"],
         base=CellSpec(values),
         factors=factors,
-        compare=_compare(document, factors, str(values["workload"]["kind"]), goal),
+        compare=compare,
         published=read_published(document),
         words=read_words(document),
         explain=about["explain"],

@@ -259,6 +259,7 @@ MEANINGS = {
     **PLACE_MEANINGS,
     "host": "the state of the host; contend changes it only with --touch-host",
     "load": "intensity and duration of the load",
+    "screen": "which of the lines matter in which two sets of server options differ",
     "factors": "the settings that vary: a path of this file in quotes, and the list of its levels",
     "compare": "what is compared, how, and how precisely",
     "goal": "find the highest rate of an open loop that holds a limit, instead of comparing the "

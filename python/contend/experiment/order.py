@@ -37,11 +37,13 @@ from contend.experiment.model import (
     cell_key,
     same_level,
 )
+from contend.experiment.screen import round_of_lines
 from contend.experiment.scripts import is_file, reference
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.model import Need
 from contend.experiment.settings.plan_keys import SCRIPT, TWINS
 from contend.experiment.settings.schemas import SCRIPT_SCHEMA
+from contend.experiment.settings.screen import options_with_lines
 from contend.experiment.settings.tables import Tagged
 from contend.experiment.settings.treatments import TREATMENT, treatment_of
 from contend.experiment.settings.values import Level, Refused
@@ -89,6 +91,7 @@ def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
     merged = dict(experiment.base.values)
     _put(merged, cell)
     _put(merged, treatment_of(merged))
+    merged.update(options_with_lines(merged))
     values = dict(merged)
     for setting in SETTINGS:
         if isinstance(setting.key.kind, Tagged):
@@ -179,6 +182,8 @@ def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Pl
     Each cell has `compare.repeats` runs; if their number is open, those of the first repeat. If
     nothing is compared, a block holds a single run.
     """
+    if experiment.lines:
+        return round_of_lines(experiment, ())
     if experiment.goal is not None:
         rate = first_rate(experiment.goal)
         first = [[(cell, rate) for cell in block] for block in blocks_of_levels(experiment)]
@@ -220,7 +225,7 @@ def is_open(experiment: Experiment) -> bool:
     """Whether the number of repeats is decided while they are made."""
     compare = experiment.compare
     is_limited = compare.is_by_width or compare.at_most_s is not None
-    return is_limited or experiment.goal is not None
+    return is_limited or experiment.goal is not None or bool(experiment.lines)
 
 
 def next_repeat(

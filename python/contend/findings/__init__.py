@@ -54,6 +54,19 @@ from contend.findings.goal import (
 )
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.report_text import Constant, ReportText
+from contend.findings.screen import (
+    CROSSED_MAX,
+    LineFound,
+    PairNoise,
+    ScreenFound,
+    TogetherFound,
+    costs_by_line,
+    crossed_lines,
+    noise_of_pairs,
+    only,
+    pairs_in,
+    screen_found,
+)
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Reading, Study, log_ratio, reading_of, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before

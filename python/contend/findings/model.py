@@ -16,11 +16,11 @@ from contend.findings.families import Family
 from contend.metrics import Metric
 from contend.stats import Change, Estimate
 
-Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "figure"]
+Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "line", "figure"]
 """level: a level over the baseline. pair: two levels, neither of them the baseline. lead: a cell's
 change over the mean of the others. growth: a column over another. kinds: a level's gain by one kind
 of workload over its gain by another. runs: a run over another, which shares no unit with it.
-figure: it is not compared with anything."""
+line: what lines of a screen do. figure: it is not compared with anything."""
 
 
 @dataclass(frozen=True, slots=True)

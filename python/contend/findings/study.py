@@ -28,6 +28,7 @@ from contend.experiment import (
     from_dict,
     is_open,
     roles_of,
+    sets_as_figures,
 )
 from contend.experiment.settings.treatments import TREATMENT
 from contend.findings.families import Family, described, family_of
@@ -160,6 +161,8 @@ def study_of(
     if experiment.goal is not None:
         rates = (one.cell[RATE] for one in meta.planned if RATE in one.cell)
         experiment = as_figures(experiment, rates)
+    if experiment.lines:
+        experiment = sets_as_figures(experiment)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
     # In separate runs, the seconds are rarely needed.

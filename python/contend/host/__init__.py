@@ -6,7 +6,15 @@ nothing from other rooms. Start in `inventory.py` for facts, in `counters.py` fo
 """
 
 from contend.host import page_cache
-from contend.host.counters import Pressure, change, disturbances, own_cpu_s, pressure, process_cpu_s
+from contend.host.counters import (
+    Pressure,
+    change,
+    disturbances,
+    own_cpu_s,
+    pressure,
+    process_cpu_s,
+    process_memory_bytes,
+)
 from contend.host.inventory import facts
 from contend.host.kernel import limits, memory_available_bytes
 from contend.host.tree import Tree

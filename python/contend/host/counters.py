@@ -182,6 +182,13 @@ def process_cpu_s(pid: int, root: Path = Path("/")) -> float | None:
     return None if stat is None else stat.own_s
 
 
+def process_memory_bytes(pid: int, root: Path = Path("/")) -> int | None:
+    """Resident memory of a process; None if it is gone or not visible."""
+    text = Tree(root).text(f"proc/{pid}/statm")
+    parts = (text or "").split()
+    return int(parts[1]) * mmap.PAGESIZE if len(parts) > 1 else None
+
+
 def process_age_s(pid: int, root: Path = Path("/")) -> float | None:
     """Seconds since a process began; None if it is gone or not visible."""
     stat = _stat(pid, Tree(root))

@@ -115,6 +115,8 @@ def choose_design(
         RequestError: the experiment insists on slices, and they are not possible.
     """
     compare, compared = experiment.compare, experiment.compared
+    if experiment.lines:
+        return _of_screen(experiment, own=own, disk=disk, blocking=blocking)
     if compare.layout is not None and not own:
         raise RequestError(
             f'compare.layout = "{compare.layout}" needs private servers, one process per level',
@@ -157,6 +159,47 @@ def choose_design(
             hint='Remove compare.by, or use "runs": one level after the other.',
         )
     return Design("runs", why, own=own)
+
+
+PAIR = 2
+"""Servers of a screen."""
+
+
+def _of_screen(experiment: Experiment, *, own: bool, disk: Path, blocking: str | None) -> Design:
+    """Two servers side by side; or one that is not contend's own, switched between the two cells of
+    a pair."""
+    specs = list(cell_specs(experiment))
+    why = next(filter(None, map(_of_cell, specs)), None)
+    if why is None and blocking is not None:
+        why = f"the script {blocking} needs its own threads, which cannot take turns"
+    if why is not None:
+        raise RequestError(f"a screen compares in slices, and that is not possible: {why}")
+    if own:
+        if (why := _no_room(PAIR, specs, disk)) is not None:
+            raise RequestError(
+                f"a screen needs {PAIR} servers side by side: {why}",
+                hint="Use fewer rows, or smaller caches in both sets.",
+            )
+        return Design("slices", servers=PAIR, own=own)
+    one_sided = next((one for one in experiment.lines if one.old is None or one.new is None), None)
+    if one_sided is not None:
+        raise RequestError(
+            f"only one set has a value of {one_sided.name}, and a running server is switched "
+            "between two",
+            hint=f"Give it both values: {one_sided.name}=OLD,NEW.",
+        )
+    names = [one.name for one in experiment.lines]
+    engines = {cell.data.engine for cell in specs}
+    if any(imported_name(cell.data.schema) is not None for cell in specs):
+        engines.add("InnoDB")
+    for name in names:
+        if any(_refill(engine, [name], ()) is None for engine in engines):
+            raise RequestError(
+                f"a running server cannot be switched by {name}: that empties a cache that takes "
+                "longer than a slice to refill",
+                hint="Leave this line out, or use private servers.",
+            )
+    return Design("slices", own=own)
 
 
 def _servers_of_search(experiment: Experiment, disk: Path) -> int:

@@ -22,10 +22,12 @@ from contend.data import (
 )
 from contend.experiment import (
     SCRIPT_SCHEMA,
+    Cell,
     CellSpec,
     DataSpec,
     Experiment,
     Level,
+    cell_spec,
     cell_specs,
     imported_name,
     layout_options,
@@ -44,8 +46,9 @@ from contend.lab.client import (
     scripts_of,
 )
 from contend.lab.conditions import Conditions
-from contend.lab.events import Listener, Relay
+from contend.lab.events import Listener, Notice, Relay
 from contend.lab.private import PrivateProgram, PrivateTestbed
+from contend.lab.screen import starting_lines
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
 from contend.lab.shared_host import SharedHost
@@ -63,7 +66,7 @@ from contend.load import (
     memory_nodes,
 )
 from contend.load.ceilings import Transport
-from contend.metrics.probed import DatasetRecord, ServerIdentity
+from contend.metrics.probed import DatasetRecord, LeftOut, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.deployment import alone
 from contend.servers.dsn import passwords
@@ -168,16 +171,9 @@ def private_equipment(
             with contextlib.ExitStack() as stack:
                 yield [stack.enter_context(testbed(number)) for number in range(count)]
 
-    def check(experiment: Experiment) -> None:
-        _refuse_unknown_options(experiment, binaries, exact=exact)
-        check_workloads(experiment, program)
-        distinct = {
-            repr((server_name(cell), cell.data, cell["server.options"])): cell
-            for cell in cell_specs(experiment)
-        }
-        for cell in distinct.values():
-            binary = binaries[server_name(cell)]
-            require_import(source_of(cell.data, binary, cell["server.options"]), cache)
+    @contextlib.contextmanager
+    def empty_servers() -> Iterator[Callable[[str], PrivateProgram]]:
+        """Makes the servers on empty folders, by their names."""
         with workspace(cache) as work:
 
             @functools.cache
@@ -188,6 +184,19 @@ def private_equipment(
                 server = PrivateServer(binaries[name], work / binaries[name].name)
                 return PrivateProgram(alone(server), identity(binaries[name]), make_folder)
 
+            yield empty
+
+    def check(experiment: Experiment) -> None:
+        _refuse_unknown_options(experiment, binaries, exact=exact)
+        check_workloads(experiment, program)
+        distinct = {
+            repr((server_name(cell), cell.data, cell["server.options"])): cell
+            for cell in cell_specs(experiment)
+        }
+        for cell in distinct.values():
+            binary = binaries[server_name(cell)]
+            require_import(source_of(cell.data, binary, cell["server.options"]), cache)
+        with empty_servers() as empty:
             try_starts(
                 experiment,
                 lambda cell: empty(server_name(cell)),
@@ -196,6 +205,25 @@ def private_equipment(
                 listen=listen,
                 exact=exact,
             )
+
+    def starting(experiment: Experiment) -> tuple[Experiment, list[LeftOut]]:
+        if not experiment.lines:
+            return experiment, []
+        _refuse_unknown_options(experiment, binaries, exact=exact)
+        listen(Notice(f"testing the starts of {len(list(cell_specs(experiment)))} servers"))
+        with empty_servers() as empty:
+
+            def start(experiment: Experiment, cell: Cell) -> None:
+                try_starts(
+                    experiment,
+                    lambda cell: empty(server_name(cell)),
+                    load=program,
+                    kept=cache / "tried",
+                    listen=lambda _event: None,
+                    only=cell_spec(experiment, cell),
+                )
+
+            return starting_lines(experiment, start, listen)
 
     return _equipment(
         program,
@@ -207,6 +235,7 @@ def private_equipment(
         load=load,
         data_folder=cache,
         check=check,
+        starting_lines=starting,
         check_hosts=lambda experiment: check_hosts(experiment, load),
         passwords=passwords(),
         host=host,

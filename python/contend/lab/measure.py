@@ -167,6 +167,7 @@ def _of_level(seen: Probes, *, shared: bool) -> Probes:
         seen.pop("key_caches", None)
         seen.pop("model", None)
         seen.pop("members", None)
+        seen.pop("memory_bytes", None)
     return seen
 
 

@@ -61,6 +61,7 @@ from contend.lab.events import (
 from contend.lab.goal import GoalRunner, GoalSchedule
 from contend.lab.looks import LookAtCause
 from contend.lab.runner import Runner, take_looks
+from contend.lab.screen import ScreenRunner, ScreenSchedule
 from contend.lab.sessions import SessionSeries, sessions_of
 from contend.lab.shared_host import AskCpus, HostWatch, SharedHost
 from contend.lab.testbed import Testbed
@@ -70,12 +71,13 @@ from contend.lab.twins import (
     require_same_recordings,
     with_recordings,
 )
-from contend.lab.walk import Schedule, walk
+from contend.lab.walk import RunSchedule, Schedule, walk
 from contend.load import Address, LoadDriver, LoadFailed, plan_of
 from contend.load.ceilings import Calibration
 from contend.metrics.probed import (
     CheckRecord,
     EngineFacts,
+    LeftOut,
     NodeMatrix,
     ServerIdentity,
     SessionFacts,
@@ -111,6 +113,7 @@ class Equipment:
         history: results of runs on this host; None: no history is kept.
         doctor: returns the problems of this host that it finds at once.
         recordings: returns the recordings of the experiment, by name.
+        starting_lines: returns a screen without the lines with which a server does not start.
         host: changes the host; None: it cannot be changed.
     """
 
@@ -132,6 +135,7 @@ class Equipment:
     history: Path | None = None
     doctor: Callable[[], list[CheckRecord]] = list
     recordings: Callable[[Experiment], Mapping[str, KnownRecording]] = lambda _experiment: {}
+    starting_lines: Callable[[Experiment], tuple[Experiment, list[LeftOut]]] = lambda one: (one, [])
     host: SharedHost | None = None
 
     @property
@@ -150,6 +154,7 @@ def begin(
 ) -> None:
     """Make the run folder `path`, every run of the experiment, and then these looks at causes;
     `about_why` is kept with its facts."""
+    experiment, left_out = equipment.starting_lines(experiment)
     scripts = functools.cache(lambda: equipment.scripts(experiment))
     recordings = equipment.recordings(experiment)
     stored = kept(experiment, equipment.known_passwords)
@@ -168,6 +173,11 @@ def begin(
         and not _leaves_server(experiment)
         and not equipment.confirm(_question(experiment))
     ):
+        if experiment.lines:
+            raise RequestError(
+                f"{_question(experiment).rstrip('?')}: that needs your consent",
+                hint="Add --yes, or leave --server out to use private servers.",
+            )
         why = "switching the server several times per second needs your consent (--yes)"
         design = replace(design, by="runs", why=why)
     if experiment.goal is not None and not equipment.own:
@@ -190,6 +200,8 @@ def begin(
         facts["recordings"] = {name: one.facts for name, one in recordings.items()}
     if about_why is not None:
         facts["why"] = about_why
+    if left_out:
+        facts["left_out"] = left_out
     if (words := doctor_summary(facts.get("doctor", []))) is not None:
         listen(Notice(words))
     sessions = _sessions_of(equipment, experiment, facts)
@@ -228,6 +240,9 @@ def _agree_to_overload(goal: GoalSpec, equipment: Equipment) -> None:
 def _question(experiment: Experiment) -> str:
     compared = experiment.compared
     assert compared is not None
+    if experiment.lines:
+        names = ", ".join(line.name for line in experiment.lines)
+        return f"Switch {names} on that server back and forth, several times per second?"
     return f"Switch {compared.path} on that server back and forth, several times per second?"
 
 
@@ -347,10 +362,9 @@ def _conduct(
             equipment.host or contextlib.nullcontext(),
             equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds,
         ):
-            is_search = experiment.goal is not None
-            schedule = (GoalSchedule if is_search else Schedule)(experiment, folder, design)
+            schedule, make_runner = _schedule(experiment, folder, design)
             equal = equal_loads(experiment, design, folder, equipment.load, listen)
-            runner = (GoalRunner if is_search else Runner)(
+            runner = make_runner(
                 experiment,
                 testbeds,
                 equipment.load,
@@ -370,11 +384,23 @@ def _conduct(
     return looked
 
 
+def _schedule(
+    experiment: Experiment, folder: RunFolder, design: Design
+) -> tuple[RunSchedule, type[Runner]]:
+    """Which runs are made, and how each is."""
+    if experiment.lines:
+        return ScreenSchedule(experiment, folder, design), ScreenRunner
+    if experiment.goal is not None:
+        return GoalSchedule(experiment, folder, design), GoalRunner
+    return Schedule(experiment, folder, design), Runner
+
+
 def _sessions_of(
     equipment: Equipment, experiment: Experiment, facts: SessionFacts
 ) -> SessionSeries | None:
-    """The earlier runs of the same comparison; a search for a rate compares no levels at one."""
-    if experiment.goal is not None:
+    """The earlier runs of the same comparison; a search for a rate compares no levels at one, and a
+    screen no level alone."""
+    if experiment.goal is not None or experiment.lines:
         return None
     return sessions_of(equipment.history, experiment, facts)
 

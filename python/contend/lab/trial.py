@@ -65,8 +65,9 @@ def try_starts(
     kept: Path,
     listen: Listener,
     exact: bool = False,
+    only: CellSpec | None = None,
 ) -> None:
-    """Start a server with the options of each cell, on an empty folder.
+    """Start a server with the options of each cell, or of one, on an empty folder.
 
     Args:
         program_of: the server of a cell, whose folder is empty.
@@ -78,7 +79,10 @@ def try_starts(
         RequestError: an option, a wrapper or a statement is refused.
         WorkError: a server does not start, for another reason.
     """
-    cells = {kept / _digest(experiment, cell, program_of): cell for cell in _distinct(experiment)}
+    of = cell_specs(experiment) if only is None else iter([only])
+    cells = {
+        kept / _digest(experiment, cell, program_of): cell for cell in _distinct(of, experiment)
+    }
     wanted = {file: cell for file, cell in cells.items() if not file.exists()}
     if wanted:
         _try(experiment, wanted, program_of, load=load, listen=listen)
@@ -233,10 +237,10 @@ def _is_statement(error: BaseException | None) -> bool:
     return False
 
 
-def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
+def _distinct(cells: Iterator[CellSpec], experiment: Experiment) -> Iterator[CellSpec]:
     """A cell for each way to start a server that could be refused, grouped by server."""
     starts: dict[str, CellSpec] = {}
-    for cell in cell_specs(experiment):
+    for cell in cells:
         if cell.data.schema == SCRIPT_SCHEMA or imported_name(cell.data.schema) is not None:
             # Its tables come from the script, whose prepare may take hours, or from a dump.
             cell = cell.having(

@@ -379,6 +379,7 @@ class Probes(TypedDict, total=False):
     gauges: values of the gauges of SHOW GLOBAL STATUS after the run.
     innodb_metrics: increase of the counters of INNODB_METRICS that SHOW GLOBAL STATUS lacks.
     key_caches: information_schema.KEY_CACHES, not on MySQL.
+    memory_bytes: resident memory of the server after the run.
     model: a model server's counters.
     variables_that_differ: from their defaults, by name.
     query_cache_waits: of a MariaDB server whose query cache is on.
@@ -407,6 +408,7 @@ class Probes(TypedDict, total=False):
     gauges: dict[str, int]
     innodb_metrics: dict[str, int]
     key_caches: list[Segment]
+    memory_bytes: int
     model: ModelCounters
     query_cache_waits: QueryCacheWaits
     variables_that_differ: dict[str, Variable]
@@ -537,6 +539,18 @@ class WhyFacts(TypedDict):
     untested: dict[str, str]
 
 
+class LeftOut(TypedDict):
+    """A line that is not screened, because a server does not start with it.
+
+    together_with: the lines without which it would start; empty if it never starts.
+    """
+
+    line: str
+    value: str
+    together_with: list[str]
+    message: str
+
+
 class SessionFacts(TypedDict, total=False):
     """Facts known when a session of a run folder begins. Those from `machine` on are the host's, as
     in `contend.host.inventory`.
@@ -547,10 +561,12 @@ class SessionFacts(TypedDict, total=False):
     missing: dotted names of the host's facts that are None, with the reason.
     doctor: results of its short form when the session began.
     why: of an experiment of treatments that `contend why` made.
+    left_out: lines that are not screened.
     memory_nodes: measured when the session began.
     """
 
     why: WhyFacts
+    left_out: list[LeftOut]
     servers: dict[str, ServerIdentity]
     content_version: int
     load_generator: EngineFacts

@@ -40,6 +40,7 @@ from contend.sections.naming import (
     place_text,
     within_sentence,
 )
+from contend.sections.screen import ScreenRead, basis_of_screen, read_screen, screen_sentences
 from contend.sections.sessions import in_the_sentence, sessions_of
 from contend.sections.shape import sweep_sentences
 from contend.sections.words import (
@@ -89,6 +90,8 @@ def answer_of(
     first, *further = analyses
     if (goal := read_goal(study, naming.servers)) is not None:
         return _of_goal(goal, study, progress)
+    if (screen := read_screen(study)) is not None:
+        return _of_screen(screen, study, progress)
     if first is None:
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)
@@ -134,6 +137,17 @@ def _of_goal(goal: GoalRead, study: Study, progress: Progress) -> Answer:
             within_sentence(sentence),
         )
     return Answer(sentence, basis_of_goal(goal), tuple(others))
+
+
+def _of_screen(screen: ScreenRead, study: Study, progress: Progress) -> Answer:
+    sentence, *others = screen_sentences(screen)
+    if not study.finished:
+        sentence = ReportText(
+            "The screen is not finished; so far ({}) {}",
+            _so_far(progress),
+            within_sentence(sentence),
+        )
+    return Answer(sentence, basis_of_screen(screen), tuple(others))
 
 
 def _nothing(study: Study, progress: Progress) -> Answer:

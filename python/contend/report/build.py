@@ -56,6 +56,7 @@ from contend.sections.provenance import (
     variables_table,
 )
 from contend.sections.registry import SECTIONS
+from contend.sections.screen import SECTION as SCREEN
 from contend.sections.twins import SECTION as TWINS
 from contend.sections.twins import twins_lead, twins_sentences
 from contend.sections.why import CAUSE
@@ -127,6 +128,8 @@ def _report(folder: RunFolder, study: Study) -> Report:
     costs = part("Costs of each level", lambda: _comparable(costs_of(study), study), ())
     growth = next((one.shown for one in made if one.section is shape.SECTION and one.shown), None)
     goal = next((one.shown for one in made if one.section is GOAL and one.shown), None)
+    screen = next((one.shown for one in made if one.section is SCREEN and one.shown), None)
+    goal = screen or goal
     others = (*(goal.charts if goal else ()), *(growth.charts if growth else ()), *charts)
     picture = part(
         "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], others), None

@@ -73,8 +73,11 @@ def _short(report: Report, out: _Out) -> Parts:
     yield lambda: _answer(report, out)
     yield lambda: _warned(report, out)
     goal, twins = report.shown("goal"), report.shown("twins")
+    screen = report.shown("screen")
     if twins is not None:
         yield lambda: out.section(replace(twins, tables=twins.tables[:1]))
+    elif screen is not None:
+        yield lambda: out.section(replace(screen, tables=screen.tables[:1]))
     elif report.comparisons:
         yield lambda: _changes(report, out, full=False)
     elif goal is None:

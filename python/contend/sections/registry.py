@@ -20,6 +20,7 @@ from contend.sections import (
     profile,
     recorded,
     scaling,
+    screen,
     servers,
     sessions,
     setup,
@@ -35,6 +36,7 @@ from contend.sections.model import Section
 
 SECTIONS: tuple[Section[Any], ...] = (
     goal.SECTION,
+    screen.SECTION,
     why.CAUSE,
     why.WHY,
     sessions.SECTION,

@@ -38,6 +38,14 @@ from contend.stats.planning import (
     progress,
     units_to_reach,
 )
+from contend.stats.screen import (
+    crossing_pairs,
+    regressed,
+    residual_variance,
+    screen_effects,
+    screen_rows,
+    together_of,
+)
 from contend.stats.sessions import SESSIONS_MIN, Between, Session, between
 from contend.stats.statements import StatementChanges, statement_changes
 from contend.stats.steady import Steadiness, look_for_trend

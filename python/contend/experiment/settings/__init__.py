@@ -16,6 +16,7 @@ from contend.experiment.settings.equal_load import EQUAL_LOAD
 from contend.experiment.settings.host import HOST
 from contend.experiment.settings.model import Launch, Setting, Values
 from contend.experiment.settings.place import PLACE
+from contend.experiment.settings.screen import SCREEN
 from contend.experiment.settings.server import PROFILER_HZ
 from contend.experiment.settings.treatments import TREATMENT, TREATMENTS
 
@@ -23,6 +24,7 @@ SETTINGS: list[Setting] = [
     # Overrides all other settings before they are applied.
     TREATMENTS,
     TREATMENT,
+    *SCREEN,
     server.KIND,
     server.USE,
     options.CHANGE,

@@ -294,6 +294,13 @@ def _risen(before: Any, after: Any) -> Any:
     return after - (before or 0)
 
 
+def look_at_memory(observed: Observed) -> int | None:
+    """Resident memory of the server's process; of several that form a level, none."""
+    if observed.pid is None or observed.members:
+        return None
+    return host.process_memory_bytes(observed.pid)
+
+
 def _latest(before: Any, after: Any) -> Any:
     del before
     return after
@@ -305,6 +312,7 @@ PROBES = (
     Probe("innodb_metrics", look_at_innodb, innodb_change),
     Probe("key_caches", look_at_key_caches, key_caches_change),
     Probe("host", look_at_host, host_change),
+    Probe("memory_bytes", look_at_memory, _latest),
     # All delay lines at one place, combined: they count from one look to the next.
     Probe("line", lambda observed: observed.line and observed.line(), _latest),
     Probe("member_line", lambda seen: seen.member_line and seen.member_line(), _latest),

@@ -1,0 +1,354 @@
+"""Runs a screen: pairs of the design, round by round; then whether the lines that matter work
+together; then the proof, which compares the old set with only these lines to the whole new set.
+
+Each block compares two cells, on two servers that are started for it. Which lines matter is decided
+once, when the first part ends: the other parts use none of its measurements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from contend.errors import ContendError, RequestError
+from contend.experiment import (
+    LINES,
+    OF_LINES,
+    PART,
+    PROOF,
+    TOGETHER,
+    Cell,
+    CellSpec,
+    Experiment,
+    Planned,
+    all_new,
+    all_old,
+    cell_of,
+    cells,
+    round_of_lines,
+    runs_of_pairs,
+    without_line,
+)
+from contend.experiment.settings.load import Slicing
+from contend.experiment.settings.screen import LINES_MIN
+from contend.findings import (
+    CROSSED_MAX,
+    PairNoise,
+    ScreenFound,
+    crossed_lines,
+    noise_of_pairs,
+    only,
+    screen_found,
+)
+from contend.lab.design import Design
+from contend.lab.effort import Effort
+from contend.lab.events import Listener, Notice
+from contend.lab.runner import Runner
+from contend.lab.walk import PlannedRuns
+from contend.metrics.probed import LeftOut
+from contend.servers.options import as_text
+from contend.stats import crossing_pairs
+from contend.store import RunFolder, RunRecord
+
+LINES_SHARE, TOGETHER_SHARE = 0.6, 0.15
+"""Parts of the given time for the lines, and for crossing those that matter; the proof has the
+rest."""
+
+ROUNDS_MIN = 2
+"""Of the design: a single one may leave nothing to estimate the noise from."""
+
+PASSES_MIN = 2
+"""Of the crossing."""
+
+PROOF_PAIRS = 4
+"""For each wanted repeat, if no time is given."""
+
+SLICES_MIN = 3
+MEASURED_S, MEASURED_S_MIN, MEASURED_S_MAX = 1.5, 0.5, 10.0
+"""Time of the slices of a pair: at first, and its limits."""
+
+
+class ScreenEffort(Effort):
+    """Measures each pair for the time that makes the answer most certain."""
+
+    measured_s = MEASURED_S
+
+    def _plan(self) -> None:
+        """`learn_noise` sets the time."""
+
+    def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
+        usual = super().slices(run, cells)
+        known_s = self.observations.round_s.get(self.observations.context(run))
+        round_s = 2 * usual.round_s if known_s is None else known_s
+        return replace(usual, rounds=max(SLICES_MIN, round(self.measured_s / round_s)))
+
+    def learn_noise(self, noise: PairNoise, pair_s: float) -> None:
+        """Starts of servers are worth their time as long as pairs differ by more than the noise of
+        their slices."""
+        round_s = next(iter(self.observations.round_s.values()), 0.0)
+        if round_s <= 0:
+            return
+        start_s = max(round_s, pair_s - noise.slices * round_s)
+        ratio = noise.of_slice * round_s / noise.of_pair if noise.of_pair > 0 else math.inf
+        best_s = min(MEASURED_S_MAX, math.sqrt(start_s * ratio))
+        self.measured_s = max(MEASURED_S_MIN, best_s)
+
+
+class ScreenSchedule(PlannedRuns):
+    """Hands out one pair at a time, and adds pairs to the part that has time left."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: RunFolder,
+        design: Design,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(experiment, folder, design, clock)
+        self.effort: ScreenEffort = ScreenEffort(
+            experiment, design, clock, spent_s=self.effort.spent_s
+        )
+        self._records = list(folder.records())
+        self._found: ScreenFound | None = None
+        """The answer when the first part ended."""
+
+    @property
+    def left_s(self) -> float | None:
+        left_s = self.effort.left_s
+        return None if math.isinf(left_s) else max(0.0, left_s)
+
+    def next(self) -> list[Planned]:
+        run = self._next_planned()
+        if run is None or self._is_out_of_time(run):
+            more = self._more() if run is None else self._why_over()
+            if isinstance(more, str):
+                self._folder.finish(more)
+                return []
+            self._folder.add_planned(more)
+            self._planned += more
+            run = more[0]
+        return [each for each in self._planned if each.block == run.block]
+
+    def ended(self, records: Sequence[RunRecord]) -> None:
+        self._ended |= {record.run for record in records}
+        self._records += records
+        self.effort.ended(records)
+
+    def _is_out_of_time(self, run: Planned) -> bool:
+        """Whether a planned pair of the proof has no time; the other parts are planned whole."""
+        return run.cell[PART.path] == PROOF and self.effort.left_s < self._pair_s
+
+    @property
+    def _pair_s(self) -> float:
+        """Mean duration of a pair so far, with the start of its servers."""
+        pairs = len({record.block for record in self._records})
+        return self.effort.spent_s / pairs if pairs else 0.0
+
+    def _more(self) -> tuple[Planned, ...] | str:
+        """The runs to add, or why none is."""
+        part = self._planned[-1].cell[PART.path]
+        if part == OF_LINES and self._wants_round():
+            noise = noise_of_pairs(self._experiment, self._records)
+            if noise is not None:
+                self.effort.learn_noise(noise, self._pair_s)
+            return round_of_lines(self._experiment, self._planned)
+        self._found = self._found or screen_found(self._experiment, self._records)
+        if self._found is None:
+            return "nothing was measured"
+        if part != PROOF and (pairs := self._crossing()):
+            return runs_of_pairs(self._planned, TOGETHER, pairs)
+        pairs = self._proof()
+        return runs_of_pairs(self._planned, PROOF, pairs) if pairs else self._why_over()
+
+    def _made(self, part: str) -> int:
+        """Pairs of a part that were planned."""
+        return sum(run.cell[PART.path] == part for run in self._planned) // 2
+
+    def _wants_round(self) -> bool:
+        compare = self._experiment.compare
+        of_a_round = sum(run.repeat and run.cell[PART.path] == OF_LINES for run in self._planned)
+        pairs = of_a_round // 2
+        each = self._pairs_of_a_round
+        rounds = pairs // each
+        if rounds < ROUNDS_MIN:
+            return True
+        if compare.until is not None and self._is_narrow(compare.until):
+            return False
+        if compare.at_most_s is None:
+            return compare.until is not None or rounds < compare.repeats
+        takes_s = each * self._pair_s
+        return self.effort.spent_s + takes_s <= LINES_SHARE * compare.at_most_s
+
+    @property
+    def _pairs_of_a_round(self) -> int:
+        return len(self._experiment.factors[0].levels) // 2
+
+    def _is_narrow(self, until: float) -> bool:
+        found = screen_found(self._experiment, self._records)
+        changes = [one.finding.change for one in found.lines] if found is not None else []
+        return bool(changes) and all(
+            math.sqrt(one.high / one.low) - 1 <= until if one.low > 0 else False for one in changes
+        )
+
+    def _crossing(self) -> list[tuple[str, str]]:
+        """One more pass over the edges of the lines that matter; none if its time is over."""
+        assert self._found is not None
+        lines, at_most_s = len(self._experiment.lines), self._experiment.compare.at_most_s
+        made = self._made(TOGETHER)
+        passes = max(PASSES_MIN, self._experiment.compare.repeats // 2)
+        room = passes * len(crossing_pairs(CROSSED_MAX))
+        if at_most_s is not None:
+            room = int(TOGETHER_SHARE * at_most_s / self._pair_s)
+        chosen = crossed_lines(self._found)
+        while len(chosen) > 2 and PASSES_MIN * len(crossing_pairs(len(chosen))) > room:
+            chosen = crossed_lines(self._found, len(chosen) - 1)
+        if len(chosen) < 2:
+            return []
+        edges = crossing_pairs(len(chosen))
+        room = room if at_most_s is not None else passes * len(edges)
+        if made and made + len(edges) > room:
+            return []
+        number = made // len(edges)
+        pairs = [
+            tuple(only(lines, itertools.compress(chosen, corner)) for corner in edge)
+            for edge in edges
+        ]
+        # An edge has its places exchanged in every other pass.
+        return [
+            (one, other) if (number + at) % 2 == 0 else (other, one)
+            for at, (one, other) in enumerate(pairs)
+        ]
+
+    def _proof(self) -> list[tuple[str, str]]:
+        """Two more pairs of the old set with the lines that matter, and the new set; none if there
+        is no time, or if every line matters."""
+        assert self._found is not None
+        lines, made = len(self._experiment.lines), self._made(PROOF)
+        few, new = only(lines, self._found.matter), all_new(lines)
+        if few == new:
+            return []
+        at_most_s = self._experiment.compare.at_most_s
+        if at_most_s is None and made >= PROOF_PAIRS * self._experiment.compare.repeats:
+            return []
+        if at_most_s is not None and self.effort.left_s < 2 * self._pair_s:
+            return []
+        return [(few, new), (new, few)]
+
+    def _why_over(self) -> str:
+        counts = ", ".join(
+            f"{self._made(part)} pairs {of}"
+            for part, of in (
+                (OF_LINES, "of the lines"),
+                (TOGETHER, "of lines together"),
+                (PROOF, "of the proof"),
+            )
+            if self._made(part)
+        )
+        is_late = self._experiment.compare.at_most_s is not None
+        return f"{'the time is up' if is_late else 'all planned pairs are done'}: {counts}"
+
+
+class ScreenRunner(Runner):
+    """Makes both runs of a pair at once: the first at the first server, the second at the second;
+    with one server it is switched between them."""
+
+    def _testbed_of(self, run: Planned) -> int:
+        return (run.run - 1) % 2 % len(self._testbeds)
+
+
+# --- lines that do not start ---
+
+Start = Callable[[Experiment, Cell], None]
+"""Starts a server with the options of a cell, on an empty folder; raises ContendError."""
+
+
+def starting_lines(
+    experiment: Experiment, start: Start, listen: Listener
+) -> tuple[Experiment, list[LeftOut]]:
+    """The experiment without the lines with which a server does not start, and these lines.
+
+    Raises:
+        RequestError: fewer than two lines are left.
+        ContendError: a server does not start with the old set either.
+    """
+    left_out: list[LeftOut] = []
+    while (refused := _refused(experiment, start)) is not None:
+        digits, error = refused
+        if digits == all_old(len(experiment.lines)):
+            raise error
+        numbers, error = _smallest(experiment, digits, start, error)
+        *others, line = (experiment.lines[number] for number in numbers)
+        names = [one.name for one in others]
+        value = "" if line.new is None else as_text(line.new)
+        left_out.append(
+            {
+                "line": line.name,
+                "value": value,
+                "together_with": names,
+                "message": error.message,
+            }
+        )
+        listen(Notice(f"{left_out_text(left_out[-1])}: {error.message}"))
+        if len(experiment.lines) <= LINES_MIN:
+            raise RequestError(
+                f"fewer than {LINES_MIN} lines are left: {left_out_text(left_out[-1])}",
+                hint="Correct the line, and screen it again.",
+                detail=error.message,
+            )
+        experiment = without_line(experiment, line.name)
+    return experiment, left_out
+
+
+def left_out_text(one: LeftOut) -> str:
+    line = f"{one['line']}={one['value']}" if one["value"] else one["line"]
+    where = f" together with {', '.join(one['together_with'])}" if one["together_with"] else ""
+    return f"{line} is left out, because no server starts with it{where}"
+
+
+def _refused(experiment: Experiment, start: Start) -> tuple[str, ContendError] | None:
+    """The first cell of the design that does not start; the old set comes first."""
+    lines = len(experiment.lines)
+    ordered = sorted(cells(experiment), key=lambda cell: cell[LINES.path] != all_old(lines))
+    for cell in ordered:
+        try:
+            start(experiment, cell)
+        except ContendError as error:
+            return str(cell[LINES.path]), error
+    return None
+
+
+def _smallest(
+    experiment: Experiment, digits: str, start: Start, error: ContendError
+) -> tuple[list[int], ContendError]:
+    """Lines of a cell that does not start, all of which are needed to prevent it.
+
+    Each is found by halving: the last line of the shortest beginning of the list with which the
+    lines found so far do not start.
+    """
+    lines = len(experiment.lines)
+    left = [number for number, digit in enumerate(digits) if digit == "1"]
+    needed: list[int] = []
+
+    def fails(numbers: Sequence[int]) -> bool:
+        nonlocal error
+        try:
+            start(experiment, cell_of(only(lines, numbers)))
+        except ContendError as found:
+            error = found
+            return True
+        return False
+
+    while not fails(needed):
+        low, high = 1, len(left)
+        while low < high:
+            middle = (low + high) // 2
+            if fails([*needed, *left[:middle]]):
+                high = middle
+            else:
+                low = middle + 1
+        needed.append(left[low - 1])
+        left = left[: low - 1]
+    return sorted(needed), error
