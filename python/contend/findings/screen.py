@@ -103,7 +103,8 @@ class ScreenFound:
     Args:
         lines: all of them, in their order.
         matter: numbers of the lines whose effect is certain; fixed when the first part ended.
-        total: all lines new over all old, as the sum of the effects.
+        total: all lines new over all old, as the sum of the effects; better: the same of the lines
+            that make the metric better, None without any. They are descriptions.
         crossed: numbers of the lines that were crossed; alone: what each does with all other lines
             old; together: each two of them. Empty if none were crossed.
         proof: the new set over the old set with only the lines that matter; None if not measured.
@@ -114,6 +115,7 @@ class ScreenFound:
     lines: tuple[LineFound, ...]
     matter: tuple[int, ...]
     total: Finding
+    better: Finding | None
     crossed: tuple[int, ...]
     alone: tuple[LineFound, ...]
     together: tuple[TogetherFound, ...]
@@ -127,7 +129,8 @@ def screen_found(experiment: Experiment, records: Sequence[RunRecord]) -> Screen
     design = pairs_in(records, OF_LINES)
     if not design:
         return None
-    lines, total = effects_of(experiment, design, metric, family_of_part(experiment, OF_LINES))
+    lines = effects_of(experiment, design, metric, family_of_part(experiment, OF_LINES))
+    helping = [one.finding.tone == "better" for one in lines]
     matter = tuple(one.number for one in lines if one.finding.is_certain)
     crossing, proof = (pairs_in(records, part) for part in (TOGETHER, PROOF))
     crossed = crossed_in(crossing)
@@ -136,7 +139,8 @@ def screen_found(experiment: Experiment, records: Sequence[RunRecord]) -> Screen
         metric,
         lines,
         matter,
-        total,
+        _sum(experiment, design, metric, [True] * len(lines)),
+        _sum(experiment, design, metric, helping) if any(helping) else None,
         crossed,
         alone,
         together,
@@ -154,19 +158,35 @@ def family_of_part(experiment: Experiment, part: str) -> Family:
 
 def effects_of(
     experiment: Experiment, pairs: Sequence[ScreenPair], metric: Metric, family: Family
-) -> tuple[tuple[LineFound, ...], Finding]:
-    """Each line's effect from the pairs of the design, and their sum."""
-    y, x = log_ratios(pairs, metric), signs(pairs)
-    margin, how = experiment.compare.margin, {"confidence": family.confidence}
-    effects = screen_effects(y, x, margin=margin, interim=not family.decides, **how)
-    (total,) = regressed(
-        y, x, np.ones((1, x.shape[1])), margin=margin, interim=not family.decides, **how
+) -> tuple[LineFound, ...]:
+    """Each line's effect from the pairs of the design."""
+    effects = screen_effects(
+        log_ratios(pairs, metric),
+        signs(pairs),
+        margin=experiment.compare.margin,
+        confidence=family.confidence,
+        interim=not family.decides,
     )
-    lines = tuple(
+    return tuple(
         LineFound(number, line, _finding(experiment, metric, family, line.name, change))
         for number, (line, change) in enumerate(zip(experiment.lines, effects, strict=True))
     )
-    return lines, _finding(experiment, metric, family, "all lines", total)
+
+
+def _sum(
+    experiment: Experiment, pairs: Sequence[ScreenPair], metric: Metric, which: Sequence[bool]
+) -> Finding:
+    """The sum of the effects of some lines."""
+    family = described("described", experiment)
+    (change,) = regressed(
+        log_ratios(pairs, metric),
+        signs(pairs),
+        np.array([which], dtype=float),
+        margin=experiment.compare.margin,
+        confidence=family.confidence,
+        interim=True,
+    )
+    return _finding(experiment, metric, family, "several lines", change)
 
 
 def costs_by_line(
@@ -176,7 +196,7 @@ def costs_by_line(
     pairs = pairs_in(records, OF_LINES)
     if not np.any(np.isfinite(log_ratios(pairs, metric))):
         return ()
-    return effects_of(experiment, pairs, metric, described("described", experiment))[0]
+    return effects_of(experiment, pairs, metric, described("described", experiment))
 
 
 def crossed_lines(found: ScreenFound, most: int = CROSSED_MAX) -> tuple[int, ...]:

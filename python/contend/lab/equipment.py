@@ -213,14 +213,14 @@ def private_equipment(
         listen(Notice(f"testing the starts of {len(list(cell_specs(experiment)))} servers"))
         with empty_servers() as empty:
 
-            def start(experiment: Experiment, cell: Cell) -> None:
+            def start(experiment: Experiment, cell: Cell | None) -> None:
                 try_starts(
                     experiment,
                     lambda cell: empty(server_name(cell)),
                     load=program,
                     kept=cache / "tried",
                     listen=lambda _event: None,
-                    only=cell_spec(experiment, cell),
+                    only=None if cell is None else cell_spec(experiment, cell),
                 )
 
             return starting_lines(experiment, start, listen)

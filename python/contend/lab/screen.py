@@ -7,6 +7,7 @@ once, when the first part ends: the other parts use none of its measurements.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -261,8 +262,9 @@ class ScreenRunner(Runner):
 
 # --- lines that do not start ---
 
-Start = Callable[[Experiment, Cell], None]
-"""Starts a server with the options of a cell, on an empty folder; raises ContendError."""
+Start = Callable[[Experiment, Cell | None], None]
+"""Starts a server with the options of a cell, or of all cells, on an empty folder; raises
+ContendError. A start that was accepted is not made again."""
 
 
 def starting_lines(
@@ -310,6 +312,10 @@ def left_out_text(one: LeftOut) -> str:
 
 def _refused(experiment: Experiment, start: Start) -> tuple[str, ContendError] | None:
     """The first cell of the design that does not start; the old set comes first."""
+    with contextlib.suppress(ContendError):
+        # One server that is restarted takes less time than many.
+        start(experiment, None)
+        return None
     lines = len(experiment.lines)
     ordered = sorted(cells(experiment), key=lambda cell: cell[LINES.path] != all_old(lines))
     for cell in ordered:

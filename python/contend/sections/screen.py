@@ -128,7 +128,10 @@ def _which(read: ScreenRead) -> ReportText:
     same = sum(one.finding.tone == "equivalent" for one in found.lines)
     rest = (
         ReportText(
-            "; {} of the others change it by less than {} %", Constant(same), _margin(found.total)
+            "; {} of {} change it by less than {} %",
+            Constant(same),
+            "the others" if found.matter else "them",
+            _margin(found.total),
         )
         if same
         else ReportText("")
@@ -238,10 +241,10 @@ def basis_of_screen(read: ScreenRead) -> tuple[str, ...]:
         parts.append(f"{pairs[TOGETHER]} about lines together")
     if pairs[PROOF]:
         parts.append(f"{pairs[PROOF]} compare the whole new set with the lines that matter")
-    return (
-        f"{'; '.join(parts)}.",
-        f"All lines together: {gain_text(found.total.change)} %, as the sum of their effects.",
-    )
+    sums = f"All lines together: {gain_text(found.total.change)} %"
+    if found.better is not None:
+        sums += f"; only those that help: {gain_text(found.better.change)} %"
+    return (f"{'; '.join(parts)}.", f"{sums} (sums of effects).")
 
 
 # --- what is given up ---
@@ -457,6 +460,7 @@ def _json(read: ScreenRead, _inputs: Inputs) -> dict[str, Any]:
         "lines": [_line_json(read, one) for one in found.lines],
         "matter": [found.lines[number].line.name for number in found.matter],
         "sum": _change_json(found.total),
+        "sum_of_better": None if found.better is None else _change_json(found.better),
         "alone": [{"line": one.line.name, **_change_json(one.finding)} for one in found.alone],
         "together": [
             {
