@@ -74,18 +74,7 @@ def add_try(parser: Parser) -> None:
     )
     add("--a", metavar="'X=1 Y=2'", help="compare sets of options, or option files: the baseline")
     add("--b", metavar="'X=3'", help="the set, or the option file, to compare with --a")
-    add(
-        "--workload",
-        metavar="NAME",
-        help=f"read_only, point_select, tpcc, … or a sysbench name (default: {WORKLOAD_USUAL})",
-    )
-    add(
-        "--sql",
-        metavar="STATEMENT",
-        action="append",
-        default=[],
-        help="run this statement instead of a workload; several are run equally often",
-    )
+    add_queries(parser)
     add(
         "--log",
         metavar="NAME",
@@ -97,13 +86,7 @@ def add_try(parser: Parser) -> None:
         action="store_true",
         help="allow --sql to change rows; with --log, ask writes too and roll them back",
     )
-    add(
-        "--data",
-        metavar="ROWS|NAME",
-        help="number of rows, or a schema: employees, tpcc, import:NAME "
-        f"(default: {ROWS_USUAL:,} rows)",
-    )
-    add("--engine", metavar="NAME", help="storage engine of the tables (default: InnoDB)")
+    add_data(parser)
     add(
         "--connections",
         metavar="N,…",
@@ -134,20 +117,53 @@ def add_try(parser: Parser) -> None:
     )
     add_goal(parser)
     add_equal_load(parser)
+    add_ends(parser)
+    add_gate(parser)
+    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
+    parser.set_defaults(why=False, profile=False, scheduler=None)
+
+
+def add_queries(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--workload",
+        metavar="NAME",
+        help=f"read_only, point_select, tpcc, … or a sysbench name (default: {WORKLOAD_USUAL})",
+    )
+    add(
+        "--sql",
+        metavar="STATEMENT",
+        action="append",
+        default=[],
+        help="run this statement instead of a workload; several are run equally often",
+    )
+
+
+def add_data(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--data",
+        metavar="ROWS|NAME",
+        help="number of rows, or a schema: employees, tpcc, import:NAME "
+        f"(default: {ROWS_USUAL:,} rows)",
+    )
+    add("--engine", metavar="NAME", help="storage engine of the tables (default: InnoDB)")
+
+
+def add_ends(parser: Parser) -> None:
+    """How long to measure, and the output."""
+    add = parser.add_argument
     add("--until", metavar="WIDTH", help="measure until the interval is within ±WIDTH, such as 2%%")
     add("--print", action="store_true", help="print the experiment file and measure nothing")
     add("--plan", action="store_true", help="measure nothing (like `contend run --plan`)")
     add("--out", metavar="DIR", type=Path, help="run folder to create (like `contend run --out`)")
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not prompt (like `contend run --yes`)")
-    add_gate(parser)
-    parser.set_defaults(run=_try, server=None, resume=None, ignore=[], touch_host=False)
-    parser.set_defaults(why=False, profile=False, scheduler=None)
 
 
 def _try(args: argparse.Namespace) -> int:
-    kind = _kind()
-    files, defaults = _option_files(args, kind)
+    kind = usual_kind()
+    files, defaults = file_sets(args, kind)
     try:
         experiment = experiment_of(args, kind, files)
     except NothingToCompare as error:
@@ -170,9 +186,7 @@ def _try(args: argparse.Namespace) -> int:
     return measure(experiment, args, exact=True)
 
 
-def _option_files(
-    args: argparse.Namespace, kind: str
-) -> tuple[dict[str, FileSet], Mapping[str, str]]:
+def file_sets(args: argparse.Namespace, kind: str) -> tuple[dict[str, FileSet], Mapping[str, str]]:
     """The sets that are option files, read for the servers; and the defaults of the first server.
     Remarks on their lines are printed."""
     named = {name: text for name in ("a", "b") if is_option_file(text := getattr(args, name) or "")}
@@ -211,26 +225,29 @@ def _refuse_unknown_options(experiment: Experiment) -> None:
     `loose_` option that none of them has."""
     from contend.experiment.settings import launch_of
     from contend.experiment.settings.server import server_named
-    from contend.servers.errors import NoServer
-    from contend.servers.find import find_server
-    from contend.servers.kinds import KINDS, refuse_unknown
+    from contend.servers.kinds import refuse_unknown
 
-    @functools.cache
-    def at_hand(server: str) -> ServerBinary | None:
-        """Cached, since a lookup may run the program."""
-        try:
-            return find_server(server) if server in KINDS else find_server(None, wanted=server)
-        except NoServer:
-            return None
-
+    found = functools.cache(at_hand)  # a lookup may run the program
     for cell in cell_specs(experiment):
         server = server_named(cell.values)
-        binary = None if is_dsn(server) else at_hand(server)
+        binary = None if is_dsn(server) else found(server)
         if binary is not None:
             refuse_unknown(binary, sorted(launch_of(cell.values).options_of(binary.kind)))
 
 
-def _kind() -> str:
+def at_hand(server: str) -> ServerBinary | None:
+    """The server of this kind or name, if it need not be downloaded."""
+    from contend.servers.errors import NoServer
+    from contend.servers.find import find_server
+    from contend.servers.kinds import KINDS
+
+    try:
+        return find_server(server) if server in KINDS else find_server(None, wanted=server)
+    except NoServer:
+        return None
+
+
+def usual_kind() -> str:
     """MariaDB, unless this machine only has MySQL."""
     from contend.servers.find import servers_at_hand
 
@@ -240,18 +257,13 @@ def _kind() -> str:
 
 def _with_default(error: NothingToCompare, kind: str) -> NothingToCompare:
     """The error, with the server's default as the value to compare with."""
-    from contend.servers.errors import NoServer
-    from contend.servers.find import find_server
     from contend.servers.kinds import refuse_unknown
     from contend.servers.variables import program_defaults
 
-    if error.option is None:
+    binary = None if error.option is None else at_hand(kind)
+    if error.option is None or binary is None:
         return error
     name, level = error.option
-    try:
-        binary = find_server(kind)
-    except NoServer:
-        return error
     refuse_unknown(binary, [name])
     if default := program_defaults(binary).get(name):
         value = as_text(level)

@@ -1,4 +1,5 @@
-"""Sets of options from option files, for a server: `contend try --a old.cnf --b new.cnf`.
+"""Sets of options from option files, for a server: `contend try --a old.cnf --b new.cnf`. Also
+compares sets with each other and with the server's defaults.
 
 Every line that does not become an option of the set is accounted for: in an error, or in a remark
 with its file and line.
@@ -120,7 +121,7 @@ def _is_of_machine(reading: _Reading, name: str, line: OptionLine) -> bool:
 
 
 def _set(reading: _Reading, name: str, line: OptionLine) -> None:
-    option, name, value = _effect(reading, name, line.value)
+    option, name, value = _effect(reading.known, reading.defaults, name, line.value)
     if value is True and name in variables.valued_options(reading.binary) and name != _BINARY_LOG:
         raise RequestError(f"{line.place}: {name} needs a value", hint=f"Write {name} = VALUE.")
     before = reading.settings.pop(option, None)
@@ -134,21 +135,23 @@ def _set(reading: _Reading, name: str, line: OptionLine) -> None:
     reading.settings[option] = name, value, line.place
 
 
-def _effect(reading: _Reading, name: str, text: str | None) -> tuple[str, str, Level]:
+def _effect(
+    known: frozenset[str], defaults: Mapping[str, str], name: str, text: str | None
+) -> tuple[str, str, Level]:
     """The option that a line sets, the name in the set, and its value. Both spellings of a switch
     become the same: `skip_` is false, and stays if the option is not a switch, like log_bin."""
     plain = readings(name)[0]
     for prefix, is_on in _SWITCHES.items():
         option = plain.removeprefix(prefix)
-        if option == plain or option not in reading.known:
+        if option == plain or option not in known:
             continue
         if is_on != (text == "0"):
             return option, option, True
-        if reading.defaults.get(option) in ("ON", "OFF"):
+        if defaults.get(option) in ("ON", "OFF"):
             return option, option, False
         return option, f"skip_{option}", True
     # The server may know the option only with a plugin, and ignores it without.
-    kept = plain if plain in reading.known or not reading.known else name
+    kept = plain if plain in known or not known else name
     return plain, kept, True if plain == _BINARY_LOG or text is None else level_of(text)
 
 
@@ -177,6 +180,30 @@ def _is_usual(option: str, name: str, value: Level, default: str | None) -> bool
     return bool(default) if option == _BINARY_LOG else same(value, default)
 
 
+def as_in_file(options: Mapping[str, Level], binary: ServerBinary) -> dict[str, Level]:
+    """A typed set with the names and values that such lines of an option file get, so that both
+    spellings of a switch are the same option."""
+    known = KINDS[binary.kind].known_options(binary)
+    defaults = variables.program_defaults(binary)
+    found = {}
+    for name, value in options.items():
+        text = None if value is True else as_text(value)
+        _, kept, read = _effect(known, defaults, name, text)
+        # The typed name of a binary log is allowed, a file's is left out.
+        found[kept] = value if kept == name else read
+    return found
+
+
+def is_default(name: str, value: Level, defaults: Mapping[str, str]) -> bool:
+    """Whether an option of a set has the server's default."""
+    option = name if name in defaults else name.removeprefix("skip_")
+    return _is_usual(option, name, value, defaults.get(option))
+
+
+def listed(options: Mapping[str, Level]) -> str:
+    return ", ".join(_assigned(name, value) for name, value in options.items())
+
+
 def _assigned(name: str, value: Level) -> str:
     return name if value is True else f"{name}={as_text(value)}"
 
@@ -189,11 +216,12 @@ def remarks_on(
     Args:
         defaults: of the server.
     """
-    shared = [name for name in one if name in other and same(one[name], other[name])]
+    shared = {
+        name: value for name, value in one.items() if name in other and same(value, other[name])
+    }
     remarks = []
     if shared:
-        names = ", ".join(_assigned(name, one[name]) for name in shared)
-        remarks.append(f"the same in both sets: {names}")
+        remarks.append(f"the same in both sets: {listed(shared)}")
     effective = ({**defaults, **one}, {**defaults, **other})
     levels = {
         name: [each[name] for each in effective if name in each]

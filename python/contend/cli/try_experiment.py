@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.cli.try_levels import (
@@ -15,11 +14,13 @@ from contend.cli.try_levels import (
     level_of,
     option_levels,
     option_set,
+    refuse_twice,
     same,
     split_levels,
 )
 from contend.errors import RequestError, did_you_mean
 from contend.experiment import Experiment, Level, layout_options, read_experiment, written
+from contend.experiment.settings.options import LAYOUT_OPTIONS, plain_option
 from contend.experiment.settings.plan_keys import SCHEMA_OF, TWINS, WORKLOAD
 from contend.experiment.settings.schemas import (
     IMPORT_NAME,
@@ -55,11 +56,11 @@ SYSBENCH = {
 KINDS = tuple(kind for kind, keys in WORKLOAD.kinds.items() if not any(k.required for k in keys))
 """The kinds of workload that need only a name."""
 
-_HEAD = "# What `contend try` measures. Edit it, and measure it with `contend run FILE`.\n\n"
-_OPTION = "server.options."
-_USE, _PROFILE, _ENGINE = "server.use", "server.profile", "data.engine"
+_HEAD = "# What `contend {}` measures. Edit it, and measure it with `contend run FILE`.\n\n"
+OPTION = "server.options."
+_SERVER, _PROFILE, _ENGINE = "server.use", "server.profile", "data.engine"
 
-_SHORT = {_USE: "servers", _PROFILE: "sets", _ENGINE: "engine"}
+_SHORT = {_SERVER: "servers", _PROFILE: "sets", _ENGINE: "engine"}
 """Names for run folders, if no option is compared."""
 
 _ROOM_USUAL = 130
@@ -78,31 +79,24 @@ def experiment_of(
     Raises:
         RequestError: for any fault.
     """
-    _refuse_invalid_text(args)
+    refuse_invalid_text(args)
     files = files or {}
-    file = _File()
-    servers = servers_of(args)
-    if servers:
-        file.put(_USE, servers, "--server")
-    else:
-        file.fix("server.kind", kind, "")
+    file = ExperimentFile("try")
+    put_servers(args, file, kind)
     sets, of_both = _sets(args, files)
     if sets:
         file.put(_PROFILE, tuple(sets), "--a, --b")
     for name, value in of_both.items():
-        file.fix(f"{_OPTION}{name}", value, "--a, --b")
+        file.fix(f"{OPTION}{name}", value, "--a, --b")
     options = _options(args.settings)
     for name, levels in options.items():
         if any(name in one for one in (*sets.values(), of_both)):
             raise RequestError(f"{name} is given twice: by itself and in --a or --b")
-        file.put(f"{_OPTION}{name}", levels, as_typed(name, levels))
-    kinds = _workload(args, file)
-    _data(args, file, kinds[0])
+        file.put(f"{OPTION}{name}", levels, as_typed(name, levels))
+    kinds = put_workload(args, file) if args.log is None else _twins(args, file)
+    put_data(args, file, kinds[0])
     if args.log is None:
-        connections = _levels("--connections", args.connections)
-        file.put("load.connections", connections, f"--connections {args.connections}")
-        if not any(is_dsn(str(one)) for one in servers):
-            _make_room(file, connections, [options, *sets.values()])
+        put_connections(args, file, [options, *sets.values()])
     if args.equal_load:
         file.fix("load.rate", "equal", "--equal-load")
     if args.alone:
@@ -112,19 +106,25 @@ def experiment_of(
         file.tables[f"server.profiles.{name}.any"] = dict(one)
         file.origins["server", "profiles", name] = f"--{name}"
     _about(file, compared, kinds, {name: _Words.of(name, sets[name], files) for name in sets})
-    return read_experiment(file.text, "contend try", file.origins)
+    return file.read()
 
 
-class _File:
-    """The tables of the file, and the typed text of each value."""
+class ExperimentFile:
+    """The tables of the file, and the typed text of each value.
+
+    Args:
+        command: of contend, which writes it.
+    """
 
     ORDER = (
         *("experiment", "server", "server.options", "server.profiles.a.any"),
-        *("server.profiles.b.any", "data", "workload", "load", "factors", "compare", "goal"),
+        *("server.profiles.b.any", "data", "workload", "load", "factors"),
+        *("screen.old", "screen.new", "compare", "goal"),
         'words."server.profile"',
     )
 
-    def __init__(self) -> None:
+    def __init__(self, command: str) -> None:
+        self.command = command
         self.tables: dict[str, dict[str, object]] = {}
         self.factors: dict[str, list[Level]] = {}
         self.origins: dict[tuple[str | int, ...], str] = {}
@@ -134,27 +134,39 @@ class _File:
         tables: dict[str, Mapping[str, object]] = {**self.tables, "factors": self.factors}
         if not self.factors:
             del tables["factors"]
-        return _HEAD + written({name: tables[name] for name in self.ORDER if name in tables})
+        known = {name: tables[name] for name in self.ORDER if name in tables}
+        return _HEAD.format(self.command) + written(known)
+
+    def read(self) -> Experiment:
+        return read_experiment(self.text, f"contend {self.command}", self.origins)
 
     def put(self, path: str, levels: Sequence[Level], typed: str) -> None:
         """Several levels make a factor, a single one is fixed."""
         if len(levels) == 1:
             self.fix(path, levels[0], typed)
             return
-        _refuse_twice(path.removeprefix(_OPTION), levels, typed)
+        refuse_twice(path.removeprefix(OPTION), levels, typed)
         self.factors[path] = list(levels)
         self.origins["factors", path] = typed
 
     def fix(self, path: str, value: object, typed: str) -> None:
         table, key = path.split(".", 1)
-        if path.startswith(_OPTION):
-            table, key = "server.options", path.removeprefix(_OPTION)
+        if path.startswith(OPTION):
+            table, key = "server.options", path.removeprefix(OPTION)
         self.tables.setdefault(table, {})[key] = value
         if typed:
             self.origins[*table.split("."), key] = typed
 
 
 # --- the comparison ---
+
+
+def put_servers(args: argparse.Namespace, file: ExperimentFile, kind: str) -> None:
+    """Put the servers that a command line names in the file, else a kind."""
+    if servers := servers_of(args):
+        file.put(_SERVER, servers, "--server")
+    else:
+        file.fix("server.kind", kind, "")
 
 
 def servers_of(args: argparse.Namespace) -> tuple[Level, ...]:
@@ -169,6 +181,20 @@ def _sets(
     args: argparse.Namespace, files: Mapping[str, FileSet]
 ) -> tuple[dict[str, dict[str, Level]], dict[str, Level]]:
     """The two sets; and what files have in common and no set may hold: the layout of the data."""
+    sets = typed_sets(args, files)
+    for each in sets.values():
+        as_arguments(each)
+    of_both = take_shared(sets, LAYOUT_OPTIONS) if files else {}
+    refuse_layout(sets, files)
+    if sets and _are_same(sets["a"], sets["b"]):
+        raise RequestError("--a and --b are the same set of options: nothing to compare")
+    return sets, of_both
+
+
+def typed_sets(
+    args: argparse.Namespace, files: Mapping[str, FileSet]
+) -> dict[str, dict[str, Level]]:
+    """The sets of --a and --b, by `a` and `b`: both or none."""
     typed: dict[str, str | None] = {"a": args.a, "b": args.b}
     sets = {
         name: dict(files[name].options) if name in files else option_set(text)
@@ -182,29 +208,35 @@ def _sets(
             f"--{one} needs --{other}: two sets of options are compared",
             hint="Write --a '' for the server's defaults.",
         )
-    of_both = _layout_of_both(sets) if files else {}
+    return sets
+
+
+def take_shared(
+    sets: Mapping[str, dict[str, Level]], among: Container[str] | None = None
+) -> dict[str, Level]:
+    """Take the options that two sets share out of them: all, or those `among` these."""
+    one, other = sets.values()
+    shared = [
+        name
+        for name in one
+        if name in other
+        and same(one[name], other[name])
+        and (among is None or plain_option(name) in among)
+    ]
+    return {name: (one.pop(name), other.pop(name))[0] for name in shared}
+
+
+def refuse_layout(sets: Mapping[str, Mapping[str, Level]], files: Mapping[str, FileSet]) -> None:
+    """Refuse options of a set that need different data files."""
     for name, each in sets.items():
-        as_arguments(each)
         if laid_out := layout_options(each):
             option = next(iter(laid_out))
             error = RequestError(
                 f"{option} changes the layout of the data files and cannot be in a set",
-                hint=f"Compare it by itself: {option}=VALUE,VALUE.",
+                hint=f"Compare it by itself: `contend try {option}=VALUE,VALUE`.",
             )
             error.add_place(files[name].places[option] if name in files else "")
             raise error
-    if sets and _are_same(sets["a"], sets["b"]):
-        raise RequestError("--a and --b are the same set of options: nothing to compare")
-    return sets, of_both
-
-
-def _layout_of_both(sets: Mapping[str, dict[str, Level]]) -> dict[str, Level]:
-    """Takes the options of the layout that the sets share out of them."""
-    one, other = sets.values()
-    shared = [
-        name for name in layout_options(one) if name in other and same(one[name], other[name])
-    ]
-    return {name: (one.pop(name), other.pop(name))[0] for name in shared}
 
 
 def _are_same(one: Mapping[str, Level], other: Mapping[str, Level]) -> bool:
@@ -226,20 +258,12 @@ def _options(typed: Iterable[str]) -> dict[str, tuple[Level, ...]]:
     return options
 
 
-def _refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
-    for one, other in itertools.combinations(levels, 2):
-        if same(one, other):
-            twice = str(one) if one == other else f"{as_text(one)} and {as_text(other)}"
-            is_one = "is given twice" if one == other else "are the same value"
-            raise RequestError(f"{typed}: {twice} of {name} {is_one}", hint="Give each value once.")
-
-
-def _compare(args: argparse.Namespace, file: _File) -> str | None:
+def _compare(args: argparse.Namespace, file: ExperimentFile) -> str | None:
     """The first factor that changes the server is the compared one; with a goal there may be
     none."""
-    options = (path for path in file.factors if path.startswith(_OPTION))
+    options = (path for path in file.factors if path.startswith(OPTION))
     compared = next(
-        (path for path in (_USE, _PROFILE, *options, _ENGINE) if path in file.factors), None
+        (path for path in (_SERVER, _PROFILE, *options, _ENGINE) if path in file.factors), None
     )
     if args.goal is not None:
         file.tables["goal"] = {"hold": args.goal}
@@ -250,22 +274,27 @@ def _compare(args: argparse.Namespace, file: _File) -> str | None:
     limits = (args.time, args.until, args.fail_if_slower, args.goal)
     is_open = all(limit is None for limit in limits)
     usual = TIME_USUAL if args.log is None else TIME_OF_LOG
-    limit = usual if is_open else args.time
-    until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
-    metrics = None if args.metric is None else split_levels(args.metric, f"--metric {args.metric}")
     file.tables["compare"] = {
         "baseline": None if compared is None else {compared: file.factors[compared][0]},
-        "metric": metrics,
         "repeats": REPEATS,
-        "until": until,
-        "at_most": at_most,
+        **limits_of(args, file, usual if is_open else None),
         "fail_if_slower": None if args.fail_if_slower is None else level_of(args.fail_if_slower),
     }
+    file.origins["compare", "fail_if_slower"] = f"--fail-if-slower {args.fail_if_slower}"
+    return compared
+
+
+def limits_of(
+    args: argparse.Namespace, file: ExperimentFile, usual: str | None
+) -> dict[str, object]:
+    """The metrics, and how long is measured: for the `usual` time if --for is not given."""
+    limit = usual if args.time is None else args.time
+    until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
+    metrics = None if args.metric is None else split_levels(args.metric, f"--metric {args.metric}")
     file.origins["compare", "metric"] = f"--metric {args.metric}"
     file.origins["compare", "until"] = f"--until {args.until}"
     file.origins["compare", "at_most"] = f"--for {args.time}"
-    file.origins["compare", "fail_if_slower"] = f"--fail-if-slower {args.fail_if_slower}"
-    return compared
+    return {"metric": metrics, "until": until, "at_most": at_most}
 
 
 class NothingToCompare(RequestError):
@@ -290,7 +319,7 @@ class NothingToCompare(RequestError):
             )
 
 
-def _nothing_to_compare(file: _File) -> NothingToCompare:
+def _nothing_to_compare(file: ExperimentFile) -> NothingToCompare:
     options = file.tables.get("server.options", {})
     named = [(name, one) for name, one in options.items() if isinstance(one, Level)]
     return NothingToCompare(named[0] if len(named) == 1 else None)
@@ -299,10 +328,8 @@ def _nothing_to_compare(file: _File) -> NothingToCompare:
 # --- the queries ---
 
 
-def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
+def put_workload(args: argparse.Namespace, file: ExperimentFile) -> tuple[str, ...]:
     """Put the workload in the file; return its kinds."""
-    if args.log is not None:
-        return _twins(args, file)
     if args.sql:
         if args.workload is not None:
             raise RequestError("--sql and --workload cannot be combined", hint="Give one.")
@@ -317,9 +344,7 @@ def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
         file.origins["workload",] = "--sql"
         return ("sql",)
     if args.writes:
-        raise RequestError(
-            "--writes needs --sql or --log; other workloads define whether they write"
-        )
+        raise RequestError("--writes needs --sql: other workloads define whether they write")
     typed = args.workload if args.workload is not None else WORKLOAD_USUAL
     kinds = tuple(_kind(name) for name in split_levels(typed, f"--workload {typed}"))
     file.put("workload.kind", kinds, f"--workload {typed}")
@@ -327,7 +352,7 @@ def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
     return kinds
 
 
-def _twins(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
+def _twins(args: argparse.Namespace, file: ExperimentFile) -> tuple[str, ...]:
     for name, is_given in (
         ("--sql", bool(args.sql)),
         ("--workload", args.workload is not None),
@@ -382,7 +407,7 @@ def _kind(name: str) -> str:
     )
 
 
-def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
+def put_data(args: argparse.Namespace, file: ExperimentFile, kind: str) -> None:
     typed = f"--data {args.data}"
     schema, rows = SCHEMA_OF.get(kind, SBTEST), None
     if args.data is not None:
@@ -435,28 +460,34 @@ def _levels(option: str, typed: str) -> tuple[Level, ...]:
     return tuple(level_of(one) for one in split_levels(typed, f"{option} {typed}"))
 
 
-def _make_room(file: _File, connections: Sequence[Level], options: Sequence[Iterable[str]]) -> None:
-    """Have a private server accept the load's number of connections, if no options say how many."""
+def put_connections(
+    args: argparse.Namespace, file: ExperimentFile, options: Sequence[Iterable[str]]
+) -> None:
+    """Put them in the file, and have a private server accept that number if no options say how
+    many."""
+    connections = _levels("--connections", args.connections)
+    file.put("load.connections", connections, f"--connections {args.connections}")
+    if any(is_dsn(str(one)) for one in servers_of(args)):
+        return
     most = max((one for one in connections if type(one) is int), default=0)
     if most > _ROOM_USUAL and not any("max_connections" in one for one in options):
-        file.fix(f"{_OPTION}max_connections", most + 20, "")
+        file.fix(f"{OPTION}max_connections", most + 20, "")
 
 
 # --- its description ---
 
 
 def _about(
-    file: _File, compared: str | None, kinds: Sequence[str], sets: Mapping[str, _Words]
+    file: ExperimentFile, compared: str | None, kinds: Sequence[str], sets: Mapping[str, _Words]
 ) -> None:
-    asked = {"sql": "these statements", TWINS: "the statements of the recording"}
-    workload = " and ".join(asked.get(kind, kind) for kind in kinds)
+    workload = " and ".join(map(workload_text, kinds))
     if compared is None:
         goal = file.tables["goal"]["hold"]
         question = f"How many events per second of {workload} hold {goal}?"
         file.tables["experiment"] = {"name": "try-goal", "question": question}
         return
     levels = file.factors[compared]
-    name = "" if compared in (_USE, _PROFILE) else compared.removeprefix(_OPTION)
+    name = "" if compared in (_SERVER, _PROFILE) else compared.removeprefix(OPTION)
     name = "engine" if compared == _ENGINE else name
     *others, last = [_level_text(one, sets if compared == _PROFILE else {}) for one in levels]
     if len(others) == 1:
@@ -496,6 +527,11 @@ class _Words:
         return cls(f"{label} of --{name}" if is_of_both else label)
 
 
+def workload_text(kind: str) -> str:
+    asked = {"sql": "these statements", TWINS: "the statements of the recording"}
+    return asked.get(kind, kind)
+
+
 def _level_text(level: Level, sets: Mapping[str, _Words]) -> str:
     if level in sets:
         return f"{level} ({sets[str(level)].text})"
@@ -507,7 +543,7 @@ def _inside(values: Mapping[str, Level]) -> str:
     return " ".join(texts) or "the defaults"
 
 
-def _refuse_invalid_text(args: argparse.Namespace) -> None:
+def refuse_invalid_text(args: argparse.Namespace) -> None:
     for value in vars(args).values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not text.isprintable():

@@ -7,6 +7,7 @@ contend's quotes inside others: "optimizer_switch='mrr=on,mrr_cost_based=off','m
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ _LEVEL = re.compile(rf"""\s*+(?:{_QUOTED.pattern}|((?!['"])[^,]*?))\s*(,|\Z)""",
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,19})")
 _REAL = re.compile(r"-?\d{1,20}\.\d{1,20}")
 _FLAG = re.compile(r"(--)?[A-Za-z][\w-]*")
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
 _AROUND_EQUALS = re.compile(
     r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|[ \t]+=[ \t]*|=[ \t]+(?![\w.-]+[ \t]*=)""", re.DOTALL
 )
@@ -73,6 +75,44 @@ def option_set(text: str) -> dict[str, Level]:
             )
         found[name] = level_of(value) if equals else True
     return found
+
+
+def option_pairs(text: str) -> tuple[dict[str, Level], dict[str, Level]]:
+    """`NAME=OLD,NEW NAME=OLD,NEW`: the old and the new set; quotes as in `option_levels`.
+
+    Raises:
+        RequestError: an option has one value, or more than two, or occurs twice.
+    """
+    text = _AROUND_EQUALS.sub(lambda found: found[1] or "=", text)
+    if _WORD.sub("", text).strip():
+        raise RequestError(f"{text!r} has an unclosed quote", hint=SHELL)
+    old: dict[str, Level] = {}
+    new: dict[str, Level] = {}
+    for word in _WORD.findall(text):
+        name, levels = option_levels(word)
+        if name in old:
+            raise RequestError(f"{text!r} names {name} twice", hint="Give each option once.")
+        if len(levels) != 2:
+            only = as_text(levels[0])
+            raise RequestError(
+                f"{name} has {len(levels)} value{'s' if len(levels) > 1 else ''}, not two: {word}",
+                hint=f"Give the old value and the new one, {name}=OLD,NEW, in quotes if they have "
+                "commas."
+                if len(levels) > 1
+                else f"Add the value of the baseline: {name}=…,{only}.",
+            )
+        refuse_twice(name, levels, word)
+        old[name], new[name] = levels
+    return old, new
+
+
+def refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
+    """Refuse two levels that a server takes for the same value."""
+    for one, other in itertools.combinations(levels, 2):
+        if same(one, other):
+            twice = str(one) if one == other else f"{as_text(one)} and {as_text(other)}"
+            is_one = "is given twice" if one == other else "are the same value"
+            raise RequestError(f"{typed}: {twice} of {name} {is_one}", hint="Give each value once.")
 
 
 @dataclass(frozen=True, slots=True)
