@@ -1,4 +1,4 @@
-"""The output of `contend try` with option files."""
+"""The output of `contend try` with option files, and of `contend screen`."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def transcript(
     monkeypatch.setattr("contend.servers.variables._help", lambda _argv: HELP)
     lines: list[str] = []
 
-    def run(line: str, before: str = "") -> None:
-        code = main(["try", *shlex.split(line)])
+    def run(line: str, before: str = "", command: str = "try") -> None:
+        code = main([command, *shlex.split(line)])
         output = capsys.readouterr()
         text = f"{output.err}{output.out}".replace(str(tmp_path), "/folder")
-        lines.append(f"{before}$ contend try {line}\n{text}exit {code}\n")
+        lines.append(f"{before}$ contend {command} {line}\n{text}exit {code}\n")
 
     yield run
     check(name_of(request.node.name), "\n".join(lines))
@@ -155,3 +155,58 @@ def test_try_option_files_refused(transcript: Say) -> None:
     transcript("--a '' --b gone.cnf")
     transcript("--a ./new.cnf --b '' --server mysql://db/shop")
     transcript("--a new.cnf")
+
+
+def test_screen_print(transcript: Say, tmp_path: Path) -> None:
+    Path("old.cnf").write_text(OLD)
+    Path("new.cnf").write_text(NEW.format(folder=tmp_path / "conf.d"))
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "more.cnf").write_text(INCLUDED)
+    for line in (
+        "--a old.cnf --b new.cnf",
+        "--a '' --b 'skip-innodb-doublewrite sort_buffer_size=4M key_buffer_size=128M' "
+        "--sql 'SELECT 1' --sql 'UPDATE sbtest SET k = 1 WHERE id = 1' --writes --connections 1",
+        "--options 'innodb_flush_log_at_trx_commit=1,2 sort_buffer_size = 2M,8M' --until 2% "
+        "--workload tpcc --data tpcc --metric qps --connections 200 --engine myisam",
+    ):
+        transcript(f"{line} --print", command="screen")
+
+
+def test_screen_refused(transcript: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("old.cnf").write_text("[mysqld]\nsort_buffer_size = 1M\nmax_connections = 99\n")
+    Path("new.cnf").write_text("[mysqld]\nmax_connections = 99\n")
+    Path("page.cnf").write_text("[mysqld]\ninnodb_page_size = 4K\nsort_buffer_size = 4M\n")
+    Path("typo.cnf").write_text("[mysqld]\n\nsort_bufer_size = 1M\n")
+    for line in (
+        "",
+        "--a old.cnf",
+        "--a old.cnf --b new.cnf --options 'sort_buffer_size=1M,2M'",
+        "--a old.cnf --b ./old.cnf",
+        "--a '' --b 'sort_buffer_size=2097152'",
+        "--a old.cnf --b new.cnf",
+        "--a '' --b log_bin",
+        "--a old.cnf --b page.cnf",
+        "--a old.cnf --b typo.cnf",
+        "--a old.cnf --b sort_bufer_size=1M",
+        "--a old.cnf --b 'datadir=/x sort_buffer_size=4M'",
+        "--a old.cnf --b new.cnf --server mysql://db/shop",
+        "--options ''",
+        "--options 'sort_buffer_size=1M,2M'",
+        "--options 'sort_buffer_size=1M,2M key_buffer_size=8M'",
+        "--options 'sort_buffer_size=1M,2M key_buffer_size=8M,16M,32M'",
+        "--options 'sort_buffer_size=1M,2M sort-buffer-size=8M,16M'",
+        "--options 'sort_buffer_size=1M,1024K key_buffer_size=8M,16M'",
+        "--options 'sort_buffer_size=1M,2M skip_name_resolve'",
+        "--options 'sort_buffer_size=1M,2M innodb_page_size=4K,8K'",
+        "--options 'sort_buffer_size=1M,2M key_bufer_size=8M,16M'",
+        '--options "sort_buffer_size=1M,2M sql_mode=\'ANSI"',
+        "--options 'sort_buffer_size=1M,2M key_buffer_size=8M,16M' --connections 8,64",
+        "--a '' --b page.cnf --workload read_only,write_only",
+        "--a '' --b page.cnf --server mariadb,mysql",
+        "--a '' --b page.cnf --goal 'p99<20ms'",
+        "--a '' --b page.cnf --threads 8",
+    ):
+        transcript(line, command="screen")
+    monkeypatch.setattr("contend.servers.variables._help", lambda _argv: "")
+    many = " ".join(f"option_{number}=1,2" for number in range(1, 41))
+    transcript(f"--options '{many}'", command="screen")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contend.cli.try_levels import FileSet, as_typed, level_of, same
+from contend.cli.try_levels import FileSet, level_of, same, try_command
 from contend.errors import RequestError
 from contend.experiment import Level, layout_options
 from contend.experiment.settings.server import MYSQL
@@ -232,6 +232,6 @@ def remarks_on(
         ((name, pair),) = differing.items()
         if len(pair) == 2:
             remarks.append(
-                f"only {name} differs: `contend try {as_typed(name, pair)}` compares it by itself"
+                f"only {name} differs: `{try_command(name, pair)}` compares it by itself"
             )
     return remarks

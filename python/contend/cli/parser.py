@@ -33,6 +33,7 @@ COMMANDS: dict[str, Subcommand] = {
     "try": Subcommand(
         "experiments", "compare values of a server option, without an experiment file"
     ),
+    "screen": Subcommand("screen", "find the lines that matter in a new set of server options"),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "why": Subcommand("why", "test possible causes of a difference between levels of a run"),
     "profile": Subcommand("why", "show the functions in which two levels spend CPU time"),

@@ -180,6 +180,14 @@ def as_typed(name: str, levels: Sequence[Level]) -> str:
     return f"{name}={','.join(_quoted(as_text(level)) for level in levels)}"
 
 
+def try_command(name: str, levels: Sequence[Level]) -> str:
+    """The command that compares these levels, for a shell."""
+    typed = as_typed(name, levels)
+    is_in_double = "'" in typed and not set(typed) & set('"$`\\!')
+    quoted = f'"{typed}"' if is_in_double else shlex.quote(typed)
+    return f"contend try {quoted}"
+
+
 def _quoted(level: str) -> str:
     is_plain = level and level == level.strip() and "," not in level and level[0] not in _QUOTES
     return level if is_plain else "'{}'".format(level.replace("'", "''"))

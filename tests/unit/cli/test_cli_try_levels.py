@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.cli.try_levels import as_typed, level_of, option_levels, option_set, same
+from contend.cli.try_levels import (
+    as_typed,
+    level_of,
+    option_levels,
+    option_pairs,
+    option_set,
+    same,
+    try_command,
+)
 from contend.errors import ContendError, RequestError
 from contend.experiment import Level
 
@@ -47,9 +57,28 @@ def test_a_typed_form_is_read_back(levels: list[Level]) -> None:
     assert read == tuple(level_of(str(one)) for one in levels)
 
 
+@given(LEVELS)
+def test_a_command_is_split_by_a_shell(levels: list[Level]) -> None:
+    assert shlex.split(try_command("a", levels)) == ["contend", "try", as_typed("a", levels)]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("a=1,2 B-c=ON,OFF", {"a": 1, "b_c": "ON"}, {"a": 2, "b_c": "OFF"}),
+        ("a = 1,2  b=3,4", {"a": 1, "b": 3}, {"a": 2, "b": 4}),
+        ("a='x y','' b=\"it's\",c", {"a": "x y", "b": "it's"}, {"a": "", "b": "c"}),
+        ("a='mrr=on,b=off','it''s'", {"a": "mrr=on,b=off"}, {"a": "it's"}),
+        ("", {}, {}),
+    ],
+)
+def test_blanks_separate_pairs(text: str, old: dict[str, Level], new: dict[str, Level]) -> None:
+    assert option_pairs(text) == (old, new)
+
+
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    for read in (option_levels, option_set):
+    for read in (option_levels, option_set, option_pairs):
         try:
             read(text)
         except ContendError as error:
