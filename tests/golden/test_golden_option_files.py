@@ -182,6 +182,8 @@ def test_screen_refused(transcript: Say, monkeypatch: pytest.MonkeyPatch) -> Non
         "--a old.cnf",
         "--a old.cnf --b new.cnf --options 'sort_buffer_size=1M,2M'",
         "--a old.cnf --b ./old.cnf",
+        "--a old.cnf --print-cnf new",
+        "--print-cnf new",
         "--a '' --b 'sort_buffer_size=2097152'",
         "--a old.cnf --b new.cnf",
         "--a '' --b log_bin",

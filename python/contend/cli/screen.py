@@ -48,6 +48,7 @@ examples:
   contend screen --a '' --b /etc/mysql/my.cnf --workload tpcc --data tpcc --connections 16
   contend screen --options 'innodb_flush_log_at_trx_commit=1,2 innodb_doublewrite=ON,OFF'
   contend screen --a old.cnf --b new.cnf --print > mine.toml
+  contend screen --print-cnf contend-runs/screen-sets-20260102T030405Z > smallest.cnf
 """
 
 
@@ -62,7 +63,8 @@ def add_screen(parser: Parser) -> None:
     parser.epilog = EXAMPLES
     parser.usage = (
         "contend screen --a OLD --b NEW [options]\n"
-        "       contend screen --options 'NAME=OLD,NEW …' [options]"
+        "       contend screen --options 'NAME=OLD,NEW …' [options]\n"
+        "       contend screen --print-cnf RUN"
     )
     add = parser.add_argument
     add("--a", metavar="'X=1 Y=2'", help="the old set of options, or an option file; '': defaults")
@@ -98,6 +100,12 @@ def add_screen(parser: Parser) -> None:
         "`contend try`)",
     )
     add_ends(parser)
+    add(
+        "--print-cnf",
+        dest="screened",
+        metavar="RUN",
+        help="print an option file with the lines that help, from a screen that was measured",
+    )
     parser.set_defaults(run=_screen, server=None, resume=None, ignore=[], touch_host=False)
     parser.set_defaults(why=False, profile=False, scheduler=None, log=None, goal=None)
     parser.set_defaults(fail_if_slower=None, if_not_certain="4", junit=None, markdown=None)
@@ -105,6 +113,8 @@ def add_screen(parser: Parser) -> None:
 
 def _screen(args: argparse.Namespace) -> int:
     refuse_invalid_text(args)
+    if args.screened is not None:
+        return _print_cnf(args)
     experiment = _experiment(args)
     if args.print:
         sys.stdout.write(experiment.source)
@@ -114,6 +124,27 @@ def _screen(args: argparse.Namespace) -> int:
 
     remark(experiment.question)
     return measure(experiment, args, exact=True)
+
+
+def _print_cnf(args: argparse.Namespace) -> int:
+    from contend.findings import study_of
+    from contend.sections.screen import cnf_text
+    from contend.store import RunFolder, find_run
+
+    if any(one is not None for one in (args.a, args.b, args.options)):
+        raise RequestError(
+            "--print-cnf reads a run, and cannot be combined with --a, --b or --options",
+            hint="Leave one of them out.",
+        )
+    with RunFolder.open(find_run(args.screened)) as folder:
+        text = cnf_text(study_of(folder))
+    if not text:
+        raise RequestError(
+            f"{args.screened} has no measured lines of a screen",
+            hint="Name the run folder of `contend screen`.",
+        )
+    sys.stdout.write(text)
+    return 0
 
 
 # --- the two sets ---

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_up_goal import goal_experiment, write_goal
 from unrun_server import UNRUN
 
 from contend.cli.main import main
@@ -150,11 +151,17 @@ def test_it_is_measured_like_contend_run(monkeypatch: pytest.MonkeyPatch) -> Non
     assert begun == [(2, None, None, Path("x"), True)]
 
 
+def test_only_a_screen_has_a_smallest_file(capsys: pytest.CaptureFixture[str]) -> None:
+    write_goal(Path("run"), goal_experiment(Path()), runs=3)
+    assert main(["screen", "--print-cnf", "run"]) == 2
+    assert "run has no measured lines" in capsys.readouterr().err
+
+
 def test_examples_of_the_help_are_valid(printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contend.servers.variables._help", lambda _argv: "")
     Path("old.cnf").write_text("[mysqld]\nsync_binlog = 0\n")
     Path("new.cnf").write_text("[mysqld]\nsort_buffer_size = 1M\n")
-    helped = re.findall(r"^  contend screen (.*?)(?: --print > .*)?$", EXAMPLES, re.M)
+    helped = re.findall(r"^  contend screen (--[abo].*?)(?: --print > .*)?$", EXAMPLES, re.M)
     assert len(helped) == 4
     for line in helped:
         text = line.replace("--b /etc/mysql/my.cnf", "--b 'x=1 y=2'")
