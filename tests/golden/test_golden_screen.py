@@ -89,9 +89,9 @@ def test_the_json_the_page_and_the_smallest_file(capsys: pytest.CaptureFixture[s
     assert screen["pairs"]["lines"] == 48
     assert screen["proof"]["verdict"] == "equivalent"
     with RunFolder.open(path) as folder:
-        page = html.render(build(folder))
+        page, *_ = html.write(build(folder), Path("page.html"))
         text = cnf_text(study_of(folder))
-    assert "screen-effects" in page
+    assert "screen-effects" in page.read_text()
     given = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert given[0] == "[mysqld]"
     assert set(given[1:]) == {f"{FLUSH} = 2", f"{DOUBLE} = OFF"}

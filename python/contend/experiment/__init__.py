@@ -74,5 +74,5 @@ from contend.experiment.settings.model import Need
 from contend.experiment.settings.options import layout_options
 from contend.experiment.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.experiment.settings.schemas import SCRIPT_SCHEMA, imported_name
-from contend.experiment.settings.screen import LINES, PART, Line, chosen_options
+from contend.experiment.settings.screen import LINES, PART, ScreenLine, chosen_options
 from contend.experiment.settings.values import Level, Refused

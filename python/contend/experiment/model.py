@@ -15,7 +15,7 @@ from typing import Any
 from contend.errors import RequestError
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.schemas import SBTEST, Schema, schema_of
-from contend.experiment.settings.screen import Line, lines_of
+from contend.experiment.settings.screen import ScreenLine, lines_of
 from contend.experiment.settings.values import Level
 from contend.experiment.stored import built, require_base, require_sizes
 from contend.metrics import THROUGHPUT
@@ -367,7 +367,7 @@ class Experiment:
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ScreenLine, ...]:
         """The lines that it screens; none if it screens nothing."""
         return lines_of(self.base.values)
 

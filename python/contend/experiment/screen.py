@@ -4,7 +4,7 @@ A block compares two cells side by side. In the part `lines` these are a row of 
 design and its mirror image, in which every line has its other value: their difference is the sum of
 the effects of all lines, with the signs of the row, and what two lines do together is the same in
 both. Rows come in random order. The row has the first place in every other round and its mirror in
-the rest, so that a difference between places is no line's.
+the rest, so that a difference between places adds to no line.
 """
 
 from __future__ import annotations

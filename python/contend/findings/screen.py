@@ -22,7 +22,7 @@ from contend.experiment import (
     PROOF,
     TOGETHER,
     Experiment,
-    Line,
+    ScreenLine,
     all_new,
 )
 from contend.findings.families import Family, described, rule_of
@@ -33,7 +33,7 @@ from contend.stats import Change, regressed, residual_variance, screen_effects, 
 from contend.store import RunRecord
 
 SHARES = {OF_LINES: 0.4, TOGETHER: 0.2, PROOF: 0.4}
-"""Of the chance of a false claim in the whole report."""
+"""Parts of the chance of a false claim in the whole report."""
 
 UNIT = "pairs"
 CROSSED_MAX = 4
@@ -83,7 +83,7 @@ class LineFound:
     """A line with its effect: new over old, at all other lines' old and new values alike."""
 
     number: int
-    line: Line
+    line: ScreenLine
     finding: Finding
 
 
@@ -277,8 +277,8 @@ def _finding(
 
 @dataclass(frozen=True, slots=True)
 class PairNoise:
-    """Variances of log-ratios: of one slice, and of a pair beyond its slices (0 if that cannot be
-    told from none). `slices` is the mean number of slices of a pair."""
+    """Variances of log-ratios: of one slice, and of a pair beyond its slices (0 if the slices
+    explain it). `slices` is the mean number of slices of a pair."""
 
     of_slice: float
     of_pair: float

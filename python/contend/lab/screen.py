@@ -59,10 +59,10 @@ LINES_SHARE, TOGETHER_SHARE = 0.6, 0.15
 rest."""
 
 ROUNDS_MIN = 2
-"""Of the design: a single one may leave nothing to estimate the noise from."""
+"""Rounds of the design: a single one may leave nothing to estimate the noise from."""
 
 PASSES_MIN = 2
-"""Of the crossing."""
+"""Passes of the crossing."""
 
 PROOF_PAIRS = 4
 """For each wanted repeat, if no time is given."""
@@ -224,8 +224,8 @@ class ScreenSchedule(PlannedRuns):
         ]
 
     def _proof(self) -> list[tuple[str, str]]:
-        """Two more pairs of the old set with the lines that matter, and the new set; none if there
-        is no time, or if every line matters."""
+        """Two more pairs of the old set with the lines that matter, and the new set. None if the time
+        is over, or if every line matters."""
         assert self._found is not None
         lines, made = len(self._experiment.lines), self._made(PROOF)
         few, new = only(lines, self._found.matter), all_new(lines)
@@ -329,7 +329,7 @@ def _refused(experiment: Experiment, start: Start) -> tuple[str, ContendError] |
 def _smallest(
     experiment: Experiment, digits: str, start: Start, error: ContendError
 ) -> tuple[list[int], ContendError]:
-    """Lines of a cell that does not start, all of which are needed to prevent it.
+    """Lines of a cell that does not start, which all are needed to prevent it.
 
     Each is found by halving: the last line of the shortest beginning of the list with which the
     lines found so far do not start.

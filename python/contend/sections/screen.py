@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.experiment import PROOF, TOGETHER, Line
+from contend.experiment import PROOF, TOGETHER, Level, ScreenLine
 from contend.findings import (
     Constant,
     Finding,
@@ -31,7 +31,6 @@ from contend.sections.words import (
     percent,
     verbatim_text,
 )
-from contend.servers.options import as_text
 from contend.stats import finite
 
 _TITLE = "Effects of the lines"
@@ -91,11 +90,16 @@ def by_size(lines: Iterable[LineFound]) -> list[LineFound]:
     return sorted(lines, key=lambda one: -abs(percent(one.finding.change)))
 
 
-def line_text(line: Line) -> ReportText:
+def _typed(level: Level) -> str:
+    """A value as an option file has it: true is 1."""
+    return str(int(level)) if isinstance(level, bool) else str(level)
+
+
+def line_text(line: ScreenLine) -> ReportText:
     """A line as the new set has it: `innodb_doublewrite=OFF`."""
     if line.new is None:
         return verbatim_text(f"no {line.name}")
-    return verbatim_text(line.name if line.new is True else f"{line.name}={as_text(line.new)}")
+    return verbatim_text(line.name if line.new is True else f"{line.name}={_typed(line.new)}")
 
 
 # --- the answer ---
@@ -247,7 +251,7 @@ def basis_of_screen(read: ScreenRead) -> tuple[str, ...]:
     return (f"{'; '.join(parts)}.", f"{sums} (sums of effects).")
 
 
-# --- what is given up ---
+# --- guarantees ---
 
 _LAST_SECOND = "the transactions of the last second if the {} crashes"
 _TORN = "the repair of pages that a crash leaves half written"
@@ -268,9 +272,9 @@ _GIVEN_UP: dict[str, dict[str, str]] = {
 }
 
 
-def given_up(line: Line) -> str:
+def given_up(line: ScreenLine) -> str:
     """What a line's new value gives up that the old one guarantees; empty if nothing is known."""
-    new, old = ("" if one is None else as_text(one) for one in (line.new, line.old))
+    new, old = ("" if one is None else _typed(one) for one in (line.new, line.old))
     if line.name == "sync_binlog" and old in ("1", "") and new not in ("1", ""):
         return "commits that are in no binary log yet if the host crashes"
     lost = _GIVEN_UP.get(line.name, {})
@@ -337,10 +341,10 @@ def _row(read: ScreenRead, one: LineFound, costs: Sequence[str]) -> tuple[TableC
     )
 
 
-def _value(level: object) -> str:
+def _value(level: Level | None) -> str:
     if level is None:
         return "default"
-    return "given" if level is True else as_text(level)  # type: ignore[arg-type]
+    return "given" if level is True else _typed(level)
 
 
 _COLOURS = {"better": "#137a53", "worse": "#c2500a", "equivalent": "#0a66b0"}
@@ -443,10 +447,10 @@ def _effect(one: LineFound) -> str:
     return f"{gain_text(one.finding.change)} %, {one.finding.word or 'not decided'}"
 
 
-def _cnf_line(line: Line) -> str:
+def _cnf_line(line: ScreenLine) -> str:
     if line.new is None:
         return f"# without {line.name}"
-    return line.name if line.new is True else f"{line.name} = {as_text(line.new)}"
+    return line.name if line.new is True else f"{line.name} = {_typed(line.new)}"
 
 
 # --- JSON ---

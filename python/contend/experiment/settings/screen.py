@@ -1,7 +1,7 @@
 """Screening: the server options in which two sets differ, and which of them a cell has from which.
 
 Each option that differs is a line. A cell has some lines from the old set and the others from the
-new one, so that the effect of each line can be told from cells that mix them.
+new one. Cells that mix them show the effect of each line.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SCREEN = (OLD, NEW, LINES, PART)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScreenLine:
     """An option that differs between the two sets; None: the set does not have it."""
 
     name: str
@@ -58,10 +58,12 @@ class Line:
     new: Level | None
 
 
-def lines_of(cell: Values) -> tuple[Line, ...]:
+def lines_of(cell: Values) -> tuple[ScreenLine, ...]:
     """The lines of a screen, those of the new set first; none if nothing is screened."""
     old, new = cell[OLD.path], cell[NEW.path]
-    return tuple(Line(name, old.get(name), new.get(name)) for name in dict.fromkeys((*new, *old)))
+    return tuple(
+        ScreenLine(name, old.get(name), new.get(name)) for name in dict.fromkeys((*new, *old))
+    )
 
 
 def options_with_lines(cell: Values) -> Mapping[str, Any]:
@@ -72,7 +74,7 @@ def options_with_lines(cell: Values) -> Mapping[str, Any]:
     return {OPTIONS.path: {**cell[OPTIONS.path], **chosen_options(lines_of(cell), chosen)}}
 
 
-def chosen_options(lines: Sequence[Line], chosen: str) -> dict[str, Level]:
+def chosen_options(lines: Sequence[ScreenLine], chosen: str) -> dict[str, Level]:
     """The options of some lines, by their digits."""
     levels = {
         line.name: line.new if digit == "1" else line.old
