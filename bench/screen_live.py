@@ -1,0 +1,352 @@
+"""Live screens: on servers whose truth is known, and of twelve lines of a real my.cnf.
+
+    python bench/screen_live.py truth [--screens 10] [--for 3m] [--name NAME]
+    python bench/screen_live.py mariadb [--runs 3] [--for 7m] [--server NAME] [--name NAME]
+
+`truth`: twelve options of the model server, all of which it ignores. The bench gives four of them
+an effect by the knob `speed`: the CPU time of a query in the server is divided by it. What that does
+to the throughput follows from the measured CPU time of server and client per query.
+
+`mariadb`: twelve lines of MariaDB by `write_only` and by `read_write`, each screened several times.
+Printed: what each run says of each line, the proof sentence, and whether two runs contradict each
+other: the same line is certainly faster in one and certainly slower, or certainly no different, in
+another.
+
+Every pair that was measured is kept in `bench/results/screen-live/`, one line of JSON each:
+`bench/screen_truth.py --pool` draws its noise from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rounds import RESULTS, machine, markdown_table, publish
+
+from contend.cli.main import main as contend
+from contend.experiment import OF_LINES, Experiment, from_dict
+from contend.findings import ScreenFound, pairs_in, screen_found
+from contend.findings.screen import log_ratios, residuals_of
+from contend.metrics import metric_of
+from contend.servers.kinds.model import ModelKind
+from contend.store import RunFolder, RunRecord
+
+KEPT = RESULTS / "screen-live"
+
+FASTER: dict[str, float] = {
+    "innodb_buffer_pool_size": 1.10,
+    "table_open_cache": 1.05,
+    "query_cache_size": 1 / 1.05,
+    "thread_cache_size": 1.02,
+}
+"""Speed of the server with the new value over that with the old one."""
+
+NEW = "2"
+
+MODEL = """
+[experiment]
+name = "screen-truth"
+question = "Which of these 12 lines matter?"
+
+[server]
+kind = "model"
+
+[screen.old]
+{old}
+
+[screen.new]
+{new}
+
+[data]
+engine = "MyISAM"
+rows = 100_000
+k = "row_number"
+
+[workload]
+kind = "random_points"
+points = 100
+
+[load]
+connections = 8
+seed = {seed}
+
+[compare]
+at_most = "{time}"
+"""
+
+IGNORED = (
+    *("innodb_buffer_pool_size", "open_files_limit", "performance_schema", "query_cache_limit"),
+    *("query_cache_size", "query_cache_type", "skip_grant_tables", "skip_log_bin"),
+    *("skip_name_resolve", "table_definition_cache", "table_open_cache", "thread_cache_size"),
+)
+
+LINES: dict[str, tuple[str, str]] = {
+    "innodb_flush_log_at_trx_commit": ("1", "2"),
+    "innodb_buffer_pool_size": ('"256M"', '"64M"'),
+    "innodb_doublewrite": ('"ON"', '"OFF"'),
+    "innodb_adaptive_hash_index": ('"OFF"', '"ON"'),
+    "thread_cache_size": ("151", "8"),
+    "table_open_cache": ("2000", "400"),
+    "query_cache_type": ("0", "1"),
+    "innodb_log_file_size": ('"96M"', '"48M"'),
+    "innodb_io_capacity": ("200", "2000"),
+    "innodb_flush_neighbors": ("1", "0"),
+    "sort_buffer_size": ('"2M"', '"256K"'),
+    "innodb_stats_persistent": ('"ON"', '"OFF"'),
+}
+
+MARIADB = """
+[experiment]
+name = "screen-{workload}"
+question = "Which of these 12 lines matter for {workload}?"
+
+[server]
+kind = "mariadb"
+
+[screen.old]
+{old}
+
+[screen.new]
+{new}
+
+[data]
+rows = 100_000
+
+[workload]
+kind = "{workload}"
+
+[load]
+connections = 8
+seed = {seed}
+
+[compare]
+at_most = "{time}"
+"""
+
+
+def screened(text: str, folder: Path, server: str | None) -> tuple[ScreenFound, list[RunRecord], float]:
+    """Run an experiment file like a user; its answer, its records and the seconds it took."""
+    file, run = folder / "screen.toml", folder / "run"
+    file.write_text(text)
+    named = ["--server", server] if server is not None else []
+    begun = time.monotonic()
+    code = contend(["run", str(file), *named, "--out", str(run)])
+    took_s = time.monotonic() - begun
+    assert code == 0, code
+    with RunFolder.open(run) as kept:
+        experiment, records = from_dict(kept.meta().experiment), kept.records()
+    found = screen_found(experiment, records)
+    assert found is not None
+    _keep(experiment, records)
+    return found, records, took_s
+
+
+def _keep(experiment: Experiment, records: list[RunRecord]) -> None:
+    """One line of JSON for each pair of the design: its signs, its log-ratio and its residual."""
+    metric = metric_of(experiment.compare.metric[0])
+    pairs = pairs_in(records, OF_LINES)
+    logs, rests = log_ratios(pairs, metric), residuals_of(experiment, pairs, metric)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / f"{experiment.name}.jsonl").open("a") as file:
+        for pair, log, rest in zip(pairs, logs, rests, strict=True):
+            line = {
+                "at": pair.runs[0].started_at,
+                "first": pair.first,
+                "log_ratio": round(float(log), 6),
+                "residual": round(float(rest), 6),
+            }
+            file.write(json.dumps(line) + "\n")
+
+
+def percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f}"
+
+
+# --- known truth ---
+
+
+def with_speed() -> None:
+    """Have the model server's options of `FASTER` change its speed."""
+    usual = ModelKind.option_arguments
+
+    def option_arguments(self: ModelKind, options: Mapping[str, Any], binary: Any) -> list[str]:
+        speed = math.prod(
+            factor for name, factor in FASTER.items() if str(options.get(name)) == NEW
+        )
+        return [*usual(self, options, binary), f"--knob=speed={speed:.9f}"]
+
+    ModelKind.option_arguments = option_arguments  # type: ignore[method-assign]
+
+
+def truth_of(records: list[RunRecord], server_us: float, client_us: float) -> dict[str, float]:
+    """ln(throughput new / old) of each line, over the old and new values of the others.
+
+    The CPUs are always busy, so a query takes the CPU time of server and client together.
+    """
+    del records
+    names = list(FASTER)
+    effects = {name: 0.0 for name in IGNORED}
+    for name in names:
+        others = [FASTER[one] for one in names if one != name]
+        logs = []
+        for bits in range(2 ** len(others)):
+            speed = math.prod(f for at, f in enumerate(others) if bits >> at & 1)
+            old, new = (server_us / one + client_us for one in (speed, speed * FASTER[name]))
+            logs.append(math.log(old / new))
+        effects[name] = sum(logs) / len(logs)
+    return effects
+
+
+def cpu_us(records: list[RunRecord]) -> tuple[float, float]:
+    """CPU time of a query in the server at speed 1, and in the client; microseconds."""
+    server, client = metric_of("server_cpu_us_per_query"), metric_of("client_cpu_us_per_query")
+    mean = math.exp(sum(math.log(f) for f in FASTER.values()) / 2)
+    logs = [math.log(value) for one in records if one.done and (value := server.value(one))]
+    clients = [value for one in records if one.done and (value := client.value(one))]
+    return math.exp(sum(logs) / len(logs)) * mean, sum(clients) / len(clients)
+
+
+def truth(screens: int, time_text: str, name: str) -> None:
+    with_speed()
+    rows, false, held, of = [], 0, 0, 0
+    named: dict[str, int] = dict.fromkeys(FASTER, 0)
+    claimed_wrong: dict[str, int] = {}
+    halves, proofs = [], []
+    true: dict[str, float] = {}
+    for number in range(1, screens + 1):
+        old = "\n".join(f"{one} = 1" for one in IGNORED)
+        new = "\n".join(f"{one} = {NEW}" for one in IGNORED)
+        text = MODEL.format(old=old, new=new, time=time_text, seed=number)
+        with tempfile.TemporaryDirectory() as folder:
+            found, records, took_s = screened(text, Path(folder), None)
+        true = truth_of(records, *cpu_us(records))
+        wrong = []
+        for one in found.lines:
+            change, line = one.finding.change, one.line.name
+            of += 1
+            held += change.low <= math.exp(true[line]) <= change.high
+            halves.append((math.sqrt(change.high / change.low) - 1) * 100)
+            certain = change.verdict in ("higher", "lower")
+            if line in FASTER:
+                named[line] += certain and (change.ratio > 1) == (FASTER[line] > 1)
+            elif certain:
+                wrong.append(line)
+                claimed_wrong[line] = claimed_wrong.get(line, 0) + 1
+        false += bool(wrong)
+        proof = found.proof.change if found.proof is not None else None
+        proofs.append(proof)
+        rows.append(
+            [
+                str(number),
+                f"{took_s:.0f}",
+                str(found.pairs["lines"]),
+                ", ".join(
+                    f"{found.lines[at].line.name} {percent(found.lines[at].finding.change.ratio)}"
+                    for at in found.matter
+                ),
+                ", ".join(wrong) or "none",
+                ""
+                if proof is None
+                else f"{percent(proof.ratio)} ({percent(proof.low)} to {percent(proof.high)})",
+            ]
+        )
+        print(rows[-1], file=sys.stderr, flush=True)
+    head = ["screen", "s", "pairs", "lines that matter, %", "wrong", "whole over these, %"]
+    body = [
+        markdown_table(head, rows),
+        "",
+        f"Screens with a claim about a line that does nothing: {false} of {screens}.",
+        f"Intervals that hold the truth: {held} of {of}.",
+        f"Half-width of a line, median: {np.median(halves):.2f} %.",
+        "Named with the right sign: "
+        + "; ".join(
+            f"{line} ({percent(math.exp(true[line]))} %): {count} of {screens}"
+            for line, count in named.items()
+        )
+        + ".",
+    ]
+    publish(name, "Live screens of the model server, whose truth is known", [machine()], "\n".join(body))
+
+
+# --- a real my.cnf ---
+
+
+def mariadb(runs: int, time_text: str, server: str, name: str) -> None:
+    bodies = []
+    for workload in ("write_only", "read_write"):
+        answers: list[ScreenFound] = []
+        notes = []
+        for number in range(1, runs + 1):
+            text = MARIADB.format(
+                workload=workload,
+                old="\n".join(f"{one} = {old}" for one, (old, _) in LINES.items()),
+                new="\n".join(f"{one} = {new}" for one, (_, new) in LINES.items()),
+                time=time_text,
+                seed=number,
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                found, _records, took_s = screened(text, Path(folder), server)
+                said = subprocess.run(
+                    [sys.executable, "-m", "contend", "show", f"{folder}/run"],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+            answers.append(found)
+            answer = " ".join(said.stdout.split("\n\n")[1].split("\n"))
+            pairs = ", ".join(f"{count} {part}" for part, count in found.pairs.items())
+            notes.append(f"- Run {number}, {took_s:.0f} s, pairs: {pairs}. {answer}")
+            print(notes[-1], file=sys.stderr, flush=True)
+        rows = []
+        contradict = []
+        for at, line in enumerate(LINES):
+            findings = [one.lines[at].finding for one in answers]
+            tones = {one.tone for one in findings} - {"inconclusive"}
+            if len(tones) > 1:
+                contradict.append(line)
+            cells = [
+                f"{percent(one.change.ratio)} ({percent(one.change.low)} to "
+                f"{percent(one.change.high)}) {one.word}"
+                for one in findings
+            ]
+            rows.append([f"{line} = {LINES[line][1]}".replace('"', ""), *cells])
+        head = ["line", *(f"run {number}, %" for number in range(1, runs + 1))]
+        bodies += [
+            f"## {workload}",
+            "",
+            *notes,
+            "",
+            markdown_table(head, rows),
+            "",
+            f"Lines about which two runs contradict each other: {', '.join(contradict) or 'none'}.",
+            "",
+        ]
+    publish(name, "Twelve lines of my.cnf, screened", [machine(), server], "\n".join(bodies))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("truth", "mariadb"))
+    parser.add_argument("--screens", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--for", dest="time")
+    parser.add_argument("--server", default="mariadb@bookworm")
+    parser.add_argument("--name")
+    args = parser.parse_args()
+    if args.what == "truth":
+        truth(args.screens, args.time or "3m", args.name or "screen-live-truth")
+    else:
+        mariadb(args.runs, args.time or "7m", args.server, args.name or "screen-live-mariadb")
+
+
+if __name__ == "__main__":
+    main()
