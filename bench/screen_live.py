@@ -4,8 +4,8 @@
     python bench/screen_live.py mariadb [--runs 3] [--for 7m] [--server NAME] [--name NAME]
 
 `truth`: twelve options of the model server, all of which it ignores. The bench gives four of them
-an effect by the knob `speed`: the CPU time of a query in the server is divided by it. What that does
-to the throughput follows from the measured CPU time of server and client per query.
+an effect by the knob `speed`: the CPU time of a query in the server is divided by it. Its effect on
+the throughput follows from the measured CPU time of server and client per query.
 
 `mariadb`: twelve lines of MariaDB by `write_only` and by `read_write`, each screened several times.
 Printed: what each run says of each line, the proof sentence, and whether two runs contradict each
@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rounds import RESULTS, machine, markdown_table, publish
+from rounds import RESULTS, markdown_table, publish
 
 from contend.cli.main import main as contend
 from contend.experiment import OF_LINES, Experiment, from_dict
 from contend.findings import ScreenFound, pairs_in, screen_found
-from contend.findings.screen import log_ratios, residuals_of
+from contend.findings.screen import log_ratios
 from contend.metrics import metric_of
 from contend.servers.kinds.model import ModelKind
 from contend.store import RunFolder, RunRecord
@@ -133,7 +133,9 @@ at_most = "{time}"
 """
 
 
-def screened(text: str, folder: Path, server: str | None) -> tuple[ScreenFound, list[RunRecord], float]:
+def screened(
+    text: str, folder: Path, server: str | None
+) -> tuple[ScreenFound, list[RunRecord], float]:
     """Run an experiment file like a user; its answer, its records and the seconds it took."""
     file, run = folder / "screen.toml", folder / "run"
     file.write_text(text)
@@ -154,7 +156,7 @@ def _keep(experiment: Experiment, records: list[RunRecord]) -> None:
     """One line of JSON for each pair of the design: its signs, its log-ratio and its residual."""
     metric = metric_of(experiment.compare.metric[0])
     pairs = pairs_in(records, OF_LINES)
-    logs, rests = log_ratios(pairs, metric), residuals_of(experiment, pairs, metric)
+    logs, rests = log_ratios(pairs, metric)(pairs, metric)[0]
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / f"{experiment.name}.jsonl").open("a") as file:
         for pair, log, rest in zip(pairs, logs, rests, strict=True):
@@ -194,7 +196,7 @@ def truth_of(records: list[RunRecord], server_us: float, client_us: float) -> di
     """
     del records
     names = list(FASTER)
-    effects = {name: 0.0 for name in IGNORED}
+    effects = dict.fromkeys(IGNORED, 0.0)
     for name in names:
         others = [FASTER[one] for one in names if one != name]
         logs = []
@@ -274,7 +276,7 @@ def truth(screens: int, time_text: str, name: str) -> None:
         )
         + ".",
     ]
-    publish(name, "Live screens of the model server, whose truth is known", [machine()], "\n".join(body))
+    publish(name, "Live screens of the model server, whose truth is known", [], "\n".join(body))
 
 
 # --- a real my.cnf ---
@@ -330,7 +332,7 @@ def mariadb(runs: int, time_text: str, server: str, name: str) -> None:
             f"Lines about which two runs contradict each other: {', '.join(contradict) or 'none'}.",
             "",
         ]
-    publish(name, "Twelve lines of my.cnf, screened", [machine(), server], "\n".join(bodies))
+    publish(name, "Twelve lines of my.cnf, screened", [server], "\n".join(bodies))
 
 
 def main() -> None:

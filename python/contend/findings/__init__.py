@@ -55,7 +55,6 @@ from contend.findings.goal import (
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.report_text import Constant, ReportText
 from contend.findings.screen import (
-    CROSSED_MAX,
     LineFound,
     PairNoise,
     ScreenFound,

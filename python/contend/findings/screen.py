@@ -29,14 +29,23 @@ from contend.findings.families import Family, described, rule_of
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import log_ratio, reading_of
 from contend.metrics import Metric, metric_of
-from contend.stats import Change, regressed, residual_variance, screen_effects, together_of
+from contend.stats import (
+    CROSSING_LINES_MAX,
+    Change,
+    fitted,
+    residuals,
+    screen_effects,
+    sum_of,
+    together,
+)
 from contend.store import RunRecord
 
 SHARES = {OF_LINES: 0.4, TOGETHER: 0.2, PROOF: 0.4}
 """Parts of the chance of a false claim in the whole report."""
 
 UNIT = "pairs"
-CROSSED_MAX = 4
+NOISE_DF_MIN = 8
+"""With fewer degrees of freedom the noise of pairs is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,7 @@ def effects_of(
     effects = screen_effects(
         log_ratios(pairs, metric),
         signs(pairs),
+        np.ones(len(pairs)),
         margin=experiment.compare.margin,
         confidence=family.confidence,
         interim=not family.decides,
@@ -178,10 +188,11 @@ def _sum(
 ) -> Finding:
     """The sum of the effects of some lines."""
     family = described("described", experiment)
-    (change,) = regressed(
+    change = sum_of(
         log_ratios(pairs, metric),
         signs(pairs),
-        np.array([which], dtype=float),
+        np.ones(len(pairs)),
+        [number for number, is_one in enumerate(which) if is_one],
         margin=experiment.compare.margin,
         confidence=family.confidence,
         interim=True,
@@ -199,7 +210,7 @@ def costs_by_line(
     return effects_of(experiment, pairs, metric, described("described", experiment))
 
 
-def crossed_lines(found: ScreenFound, most: int = CROSSED_MAX) -> tuple[int, ...]:
+def crossed_lines(found: ScreenFound, most: int = CROSSING_LINES_MAX) -> tuple[int, ...]:
     """The lines to cross: those that matter most, if at least two do."""
     ordered = sorted(
         found.matter, key=lambda one: -abs(np.log(found.lines[one].finding.change.ratio))
@@ -225,12 +236,14 @@ def _crossed(
     if len(crossed) < 2:
         return (), ()
     family, margin = family_of_part(experiment, TOGETHER), experiment.compare.margin
-    corners = [
-        tuple(tuple(int(digits[line]) for line in crossed) for digits in (one.first, one.second))
-        for one in pairs
-    ]
-    alone, both = together_of(
-        log_ratios(pairs, metric), corners, confidence=family.confidence, margin=margin
+    corners = [(_corner(one.first, crossed), _corner(one.second, crossed)) for one in pairs]
+    answer = together(
+        log_ratios(pairs, metric),
+        corners,
+        len(crossed),
+        np.ones(len(pairs)),
+        confidence=family.confidence,
+        margin=margin,
     )
     names = [line.name for line in experiment.lines]
     return (
@@ -240,7 +253,7 @@ def _crossed(
                 experiment.lines[number],
                 _finding(experiment, metric, family, names[number], change),
             )
-            for number, change in zip(crossed, alone, strict=True)
+            for number, change in zip(crossed, answer.alone, strict=True)
         ),
         tuple(
             TogetherFound(
@@ -248,9 +261,15 @@ def _crossed(
                 other,
                 _finding(experiment, metric, family, f"{names[one]}, {names[other]}", change),
             )
-            for (one, other), change in zip(itertools.combinations(crossed, 2), both, strict=True)
+            for (one, other), change in zip(
+                itertools.combinations(crossed, 2), answer.together, strict=True
+            )
         ),
     )
+
+
+def _corner(digits: str, crossed: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(digits[line]) for line in crossed)
 
 
 def _proof(experiment: Experiment, pairs: Sequence[ScreenPair], metric: Metric) -> Finding:
@@ -258,10 +277,10 @@ def _proof(experiment: Experiment, pairs: Sequence[ScreenPair], metric: Metric) 
     family = family_of_part(experiment, PROOF)
     new = all_new(len(experiment.lines))
     x = np.array([[1.0 if one.first == new else -1.0] for one in pairs])
-    (change,) = regressed(
+    (change,) = fitted(
         log_ratios(pairs, metric),
-        x,
-        np.ones((1, 1)),
+        np.hstack([x, np.ones((len(pairs), 1))]),
+        contrasts=np.array([[1.0, 0.0]]),
         margin=experiment.compare.margin,
         confidence=family.confidence,
     )
@@ -293,12 +312,20 @@ def noise_of_pairs(experiment: Experiment, records: Sequence[RunRecord]) -> Pair
         return None
     within = [_of_slices(pair) for pair in pairs]
     counted = [one for one in within if len(one) > 1]
-    residual = residual_variance(log_ratios(pairs, metric), signs(pairs))
-    if not counted or not math.isfinite(residual):
+    rest, df = residuals_of(pairs, metric)
+    if not counted or df < NOISE_DF_MIN:
         return None
+    residual = float(np.nansum(rest**2)) / df
     of_slice = float(np.mean([np.var(one, ddof=1) for one in counted]))
     slices = float(np.mean([len(one) for one in counted]))
     return PairNoise(of_slice, max(0.0, residual - of_slice / slices), slices)
+
+
+def residuals_of(pairs: Sequence[ScreenPair], metric: Metric) -> tuple[np.ndarray, int]:
+    """What the effects of the lines and of the places leave of each pair of the design, and its
+    degrees of freedom."""
+    x = np.hstack([signs(pairs), np.ones((len(pairs), 1))])
+    return residuals(log_ratios(pairs, metric), x)
 
 
 def _of_slices(pair: ScreenPair) -> np.ndarray:

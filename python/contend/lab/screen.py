@@ -36,7 +36,6 @@ from contend.experiment import (
 from contend.experiment.settings.load import Slicing
 from contend.experiment.settings.screen import LINES_MIN
 from contend.findings import (
-    CROSSED_MAX,
     PairNoise,
     ScreenFound,
     crossed_lines,
@@ -51,7 +50,7 @@ from contend.lab.runner import Runner
 from contend.lab.walk import PlannedRuns
 from contend.metrics.probed import LeftOut
 from contend.servers.options import as_text
-from contend.stats import crossing_pairs
+from contend.stats import CROSSING_LINES_MAX, crossing_pairs
 from contend.store import RunFolder, RunRecord
 
 LINES_SHARE, TOGETHER_SHARE = 0.6, 0.15
@@ -200,7 +199,7 @@ class ScreenSchedule(PlannedRuns):
         lines, at_most_s = len(self._experiment.lines), self._experiment.compare.at_most_s
         made = self._made(TOGETHER)
         passes = max(PASSES_MIN, self._experiment.compare.repeats // 2)
-        room = passes * len(crossing_pairs(CROSSED_MAX))
+        room = passes * len(crossing_pairs(CROSSING_LINES_MAX))
         if at_most_s is not None:
             room = int(TOGETHER_SHARE * at_most_s / self._pair_s)
         chosen = crossed_lines(self._found)
@@ -224,8 +223,8 @@ class ScreenSchedule(PlannedRuns):
         ]
 
     def _proof(self) -> list[tuple[str, str]]:
-        """Two more pairs of the old set with the lines that matter, and the new set. None if the time
-        is over, or if every line matters."""
+        """Two more pairs of the old set with the lines that matter, and the new set. None if there
+        is not enough time, or if every line matters."""
         assert self._found is not None
         lines, made = len(self._experiment.lines), self._made(PROOF)
         few, new = only(lines, self._found.matter), all_new(lines)

@@ -33,6 +33,9 @@ from contend.sections.words import (
 )
 from contend.stats import finite
 
+NAMED = 3
+"""Lines that a sentence names, of those that are not certain."""
+
 _TITLE = "Effects of the lines"
 
 COSTS = (
@@ -198,12 +201,15 @@ def _proof(read: ScreenRead) -> ReportText:
         if count
         else ReportText("the old one")
     )
-    open_ = [one for one in found.lines if one.finding.tone == "inconclusive"]
-    missing = ReportText.joined(", ", (line_text(one.line) for one in open_))
     if proof.is_certain:
-        among = ReportText("; not certain by themselves are {}", missing) if open_ else ""
+        verb = f"{proof.metric.verb}s" if proof.metric.noun else "is"
         return ReportText(
-            "That is not all: {} is {} than {}{}.", whole, amount_text(proof), than, among
+            "That is not all: {} {} {} than {}{}.",
+            whole,
+            verb,
+            amount_text(proof),
+            than,
+            _missing(found),
         )
     return ReportText(
         "Whether that is all is not certain: {} is {} % over {}.",
@@ -211,6 +217,17 @@ def _proof(read: ScreenRead) -> ReportText:
         gain_text(proof.change),
         than,
     )
+
+
+def _missing(found: ScreenFound) -> ReportText:
+    """The largest of the effects that are not certain."""
+    lines = by_size(one for one in found.lines if one.finding.tone == "inconclusive")
+    named = [line_text(one.line) for one in lines[:NAMED]]
+    if not named:
+        return ReportText("")
+    if more := len(lines) - len(named):
+        named.append(ReportText("{} more", Constant(more)))
+    return ReportText("; not certain by themselves: {}", ReportText.joined(", ", named))
 
 
 def _counted(count: int) -> tuple[Constant, ...]:

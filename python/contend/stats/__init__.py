@@ -13,6 +13,14 @@ from contend.stats.components import (
     layout_spread,
 )
 from contend.stats.contrasts import Place, TableShape
+from contend.stats.crossing import (
+    CROSSING_LINES_MAX,
+    CROSSING_LINES_MIN,
+    Corner,
+    CrossingAnswer,
+    crossing_pairs,
+    together,
+)
 from contend.stats.discovery import UNITS_MIN, discover, pair_counts, picked_change
 from contend.stats.estimate import (
     Estimate,
@@ -25,6 +33,7 @@ from contend.stats.estimate import (
     sign_flip_p,
     weighted,
 )
+from contend.stats.fit import DF_MIN, fitted, residuals
 from contend.stats.goal import GoalAnswer, RateRun, RateSearch, rounded_rate
 from contend.stats.histogram import HistogramError, count_above, merge_percentiles
 from contend.stats.planning import (
@@ -39,12 +48,11 @@ from contend.stats.planning import (
     units_to_reach,
 )
 from contend.stats.screen import (
-    crossing_pairs,
-    regressed,
-    residual_variance,
+    SCREEN_LINES_MAX,
+    SCREEN_LINES_MIN,
     screen_effects,
     screen_rows,
-    together_of,
+    sum_of,
 )
 from contend.stats.sessions import SESSIONS_MIN, Between, Session, between
 from contend.stats.statements import StatementChanges, statement_changes
