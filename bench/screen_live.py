@@ -35,7 +35,7 @@ from rounds import RESULTS, markdown_table, publish
 from contend.cli.main import main as contend
 from contend.experiment import OF_LINES, Experiment, from_dict
 from contend.findings import ScreenFound, pairs_in, screen_found
-from contend.findings.screen import log_ratios
+from contend.findings.screen import log_ratios, residuals_of
 from contend.metrics import metric_of
 from contend.servers.kinds.model import ModelKind
 from contend.store import RunFolder, RunRecord
@@ -156,7 +156,7 @@ def _keep(experiment: Experiment, records: list[RunRecord]) -> None:
     """One line of JSON for each pair of the design: its signs, its log-ratio and its residual."""
     metric = metric_of(experiment.compare.metric[0])
     pairs = pairs_in(records, OF_LINES)
-    logs, rests = log_ratios(pairs, metric)(pairs, metric)[0]
+    logs, rests = log_ratios(pairs, metric), residuals_of(pairs, metric)[0]
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / f"{experiment.name}.jsonl").open("a") as file:
         for pair, log, rest in zip(pairs, logs, rests, strict=True):
