@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from contend.experiment import Experiment, asks_twins
+from contend.experiment import Experiment, Level, asks_twins
 from contend.experiment.settings.values import level_word
 from contend.lab.effort import RESPONSES
 from contend.lab.outline import Outline
+from contend.lab.screen import LINES_SHARE, TOGETHER_SHARE
 from contend.units import format_duration
 
 
 def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
     compare, design = experiment.compare, plan.design
+    if experiment.lines:
+        return _of_screen(experiment, plan)
     varied = [
         f"{one.path} = {', '.join(map(level_word, one.levels))}" for one in experiment.factors
     ]
@@ -38,6 +41,28 @@ def outline_text(experiment: Experiment, plan: Outline) -> list[str]:
     if plan.equal:
         lines.append("times of statements with the same load too (load.rate, load.alone)")
     return [*lines, _time_text(experiment, plan), _width_text(experiment, plan)]
+
+
+def _of_screen(experiment: Experiment, plan: Outline) -> list[str]:
+    compare, lines = experiment.compare, experiment.lines
+    servers = "2 servers" if plan.design.servers > 1 else "one server that is switched"
+    if compare.at_most_s is not None:
+        shares = f"{LINES_SHARE:.0%} for the lines, at most {TOGETHER_SHARE:.0%} for lines together"
+        time = f"at most {format_duration(compare.at_most_s)}: {shares}, the rest for the proof"
+    else:
+        time = f"{compare.repeats} rounds, then lines together, then the proof"
+    return [
+        f"{len(lines)} lines",
+        *(f"  {one.name} = {_value(one.old)}, {_value(one.new)}" for one in lines),
+        f"each in every pair of cells: {len(plan.cells) // 2} pairs are a round",
+        f"by {', '.join(compare.metric)}",
+        f"in slices{_slice_text(experiment, plan)}, on {servers}",
+        f"time: {time}",
+    ]
+
+
+def _value(level: Level | None) -> str:
+    return "the default" if level is None else level_word(level)
 
 
 def _slice_text(experiment: Experiment, plan: Outline) -> str:

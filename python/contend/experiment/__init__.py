@@ -64,6 +64,7 @@ from contend.experiment.screen import (
     all_old,
     cell_of,
     mirror,
+    part_of,
     round_of_lines,
     runs_of_pairs,
     sets_as_figures,

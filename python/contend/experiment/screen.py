@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from contend.experiment.model import Cell, CellSpec, Experiment, Factor, Planned
+from contend.experiment.model import Cell, CellSpec, Experiment, Factor, Planned, Words
 from contend.experiment.settings.options import OPTIONS
 from contend.experiment.settings.screen import LINES, NEW, OLD, PART, lines_of
 from contend.experiment.settings.values import Level
@@ -51,16 +51,16 @@ def all_new(lines: int) -> str:
 
 
 def factors_of(lines: int) -> tuple[Factor, ...]:
-    """The cells of the design as the levels of a factor; and the part that they belong to."""
+    """The cells of the design as the levels of a factor."""
     levels = tuple(one for row in rows_of(lines) for one in (row, mirror(row)))
-    return Factor(LINES.path, levels), Factor(PART.path, (OF_LINES,))
+    return (Factor(LINES.path, levels),)
 
 
 def round_of_lines(experiment: Experiment, planned: Sequence[Planned]) -> tuple[Planned, ...]:
     """The runs of one more round: every row against its mirror."""
     lines = len(experiment.lines)
     rows = rows_of(lines)
-    number = sum(one.cell[PART.path] == OF_LINES for one in planned) // (2 * len(rows))
+    number = sum(part_of(one.cell) == OF_LINES for one in planned) // (2 * len(rows))
     shuffled = list(rows)
     random.Random(f"screen {number} {experiment.base['load.seed']}").shuffle(shuffled)
     pairs = [(row, mirror(row)) for row in shuffled]
@@ -89,18 +89,25 @@ def runs_of_pairs(
 
 
 def cell_of(digits: str, part: str = OF_LINES) -> Cell:
-    return {LINES.path: digits, PART.path: part}
+    """A cell; only those of the later parts name their part."""
+    return {LINES.path: digits, **({} if part == OF_LINES else {PART.path: part})}
+
+
+def part_of(cell: Mapping[str, Level]) -> str:
+    return str(cell.get(PART.path, OF_LINES))
 
 
 def sets_as_figures(experiment: Experiment) -> Experiment:
     """The experiment as its tables see it: the two sets, as the part `lines` measured them, and
     nothing is compared: the screen's own analysis does that."""
     lines = len(experiment.lines)
-    levels: tuple[Level, ...] = (all_old(lines), all_new(lines))
+    levels = (all_old(lines), all_new(lines))
+    names = Words(levels={levels[0]: "the old set", levels[1]: "the new set"})
     return replace(
         experiment,
-        factors=(Factor(LINES.path, levels), Factor(PART.path, (OF_LINES,))),
+        factors=(Factor(LINES.path, levels),),
         compare=replace(experiment.compare, baseline={}),
+        words={**experiment.words, LINES.path: names},
     )
 
 

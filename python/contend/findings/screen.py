@@ -18,12 +18,12 @@ import numpy as np
 from contend.experiment import (
     LINES,
     OF_LINES,
-    PART,
     PROOF,
     TOGETHER,
     Experiment,
     ScreenLine,
     all_new,
+    part_of,
 )
 from contend.findings.families import Family, described, rule_of
 from contend.findings.model import Contrast, Finding
@@ -63,7 +63,7 @@ def pairs_in(records: Iterable[RunRecord], part: str) -> list[ScreenPair]:
     """The measured pairs of a part, in the order of their blocks."""
     blocks: dict[int, list[RunRecord]] = {}
     for record in records:
-        if record.status == "ok" and record.done and record.cell.get(PART.path) == part:
+        if record.status == "ok" and record.done and part_of(record.cell) == part:
             blocks.setdefault(record.block, []).append(record)
     found = []
     for block, runs in sorted(blocks.items()):

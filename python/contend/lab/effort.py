@@ -110,7 +110,7 @@ def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
     """A warning if the usual durations leave no room for the wanted repeats in the given time; None
     if there is room."""
     compare, limit_s = experiment.compare, experiment.compare.at_most_s
-    if limit_s is None or experiment.compared is None:
+    if limit_s is None or experiment.compared is None or experiment.lines:
         return None
     least_s = Effort(experiment, design, lambda: 0.0).least_of_a_repeat_s
     if compare.repeats * least_s <= limit_s:

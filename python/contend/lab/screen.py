@@ -18,7 +18,6 @@ from contend.errors import ContendError, RequestError
 from contend.experiment import (
     LINES,
     OF_LINES,
-    PART,
     PROOF,
     TOGETHER,
     Cell,
@@ -29,6 +28,7 @@ from contend.experiment import (
     all_old,
     cell_of,
     cells,
+    part_of,
     round_of_lines,
     runs_of_pairs,
     without_line,
@@ -139,7 +139,7 @@ class ScreenSchedule(PlannedRuns):
 
     def _is_out_of_time(self, run: Planned) -> bool:
         """Whether a planned pair of the proof has no time; the other parts are planned whole."""
-        return run.cell[PART.path] == PROOF and self.effort.left_s < self._pair_s
+        return part_of(run.cell) == PROOF and self.effort.left_s < self._pair_s
 
     @property
     def _pair_s(self) -> float:
@@ -149,7 +149,7 @@ class ScreenSchedule(PlannedRuns):
 
     def _more(self) -> tuple[Planned, ...] | str:
         """The runs to add, or why none is."""
-        part = self._planned[-1].cell[PART.path]
+        part = part_of(self._planned[-1].cell)
         if part == OF_LINES and self._wants_round():
             noise = noise_of_pairs(self._experiment, self._records)
             if noise is not None:
@@ -165,14 +165,12 @@ class ScreenSchedule(PlannedRuns):
 
     def _made(self, part: str) -> int:
         """Pairs of a part that were planned."""
-        return sum(run.cell[PART.path] == part for run in self._planned) // 2
+        return sum(part_of(run.cell) == part for run in self._planned) // 2
 
     def _wants_round(self) -> bool:
         compare = self._experiment.compare
-        of_a_round = sum(run.repeat and run.cell[PART.path] == OF_LINES for run in self._planned)
-        pairs = of_a_round // 2
         each = self._pairs_of_a_round
-        rounds = pairs // each
+        rounds = self._made(OF_LINES) // each
         if rounds < ROUNDS_MIN:
             return True
         if compare.until is not None and self._is_narrow(compare.until):

@@ -85,13 +85,13 @@ def answer_of(
         about_setup: the steps of setup that vary.
         about_twins: the statements of a recording; None without one.
     """
+    if (screen := read_screen(study)) is not None:
+        return _of_screen(screen, study, progress)
     if not cells:
         return _nothing(study, progress)
     first, *further = analyses
     if (goal := read_goal(study, naming.servers)) is not None:
         return _of_goal(goal, study, progress)
-    if (screen := read_screen(study)) is not None:
-        return _of_screen(screen, study, progress)
     if first is None:
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)

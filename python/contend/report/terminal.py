@@ -77,7 +77,7 @@ def _short(report: Report, out: _Out) -> Parts:
     if twins is not None:
         yield lambda: out.section(replace(twins, tables=twins.tables[:1]))
     elif screen is not None:
-        yield lambda: out.section(replace(screen, tables=screen.tables[:1]))
+        yield lambda: out.section(replace(screen, tables=screen.tables[:2]))
     elif report.comparisons:
         yield lambda: _changes(report, out, full=False)
     elif goal is None:

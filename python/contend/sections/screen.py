@@ -22,7 +22,7 @@ from contend.findings import (
 from contend.metrics import FIXED, Metric, metric_of
 from contend.metrics.probed import LeftOut
 from contend.sections.chart_style import Spec, frame
-from contend.sections.model import Chart, Inputs, Section, Shown, TableCell, TextTable
+from contend.sections.model import Chart, Inputs, Section, Shown, TextTable
 from contend.sections.words import (
     amount_text,
     change_of,
@@ -76,10 +76,8 @@ def read_screen(study: Study) -> ScreenRead | None:
     found = screen_found(experiment, study.records)
     if found is None:
         return None
-    metrics: list[Metric] = [
-        *(metric_of(name) for name in experiment.compare.metric[1:]),
-        *(FIXED[name] for name in COSTS if name not in experiment.compare.metric),
-    ]
+    asked: list[Metric] = [*study.metrics, *(FIXED[name] for name in COSTS)]
+    metrics = [one for one in dict.fromkeys(asked) if one.name != found.metric.name]
     costs = {one.name: costs_by_line(experiment, study.records, one) for one in metrics}
     return ScreenRead(
         found,
@@ -308,11 +306,21 @@ def _read(inputs: Inputs) -> ScreenRead | None:
 def _show(read: ScreenRead, inputs: Inputs) -> Shown:
     del inputs
     found = read.found
-    shown_costs = list(read.costs)
     effects = TextTable(
         "Each line: new over old, %",
-        ("", "old", "new", "change", *map(_head, shown_costs)),
-        tuple(_row(read, one, shown_costs) for one in by_size(found.lines)),
+        ("", "old", "new", "change"),
+        tuple(
+            (one.line.name, _value(one.line.old), _value(one.line.new), one.finding)
+            for one in by_size(found.lines)
+        ),
+    )
+    costs = TextTable(
+        "What else the lines that matter change: new over old, %",
+        ("", *map(_head, read.costs)),
+        tuple(
+            (one.line.name, *(lines[one.number].finding for lines in read.costs.values()))
+            for one in read.matter
+        ),
     )
     crossed = TextTable(
         "With all other lines old, %",
@@ -336,26 +344,13 @@ def _show(read: ScreenRead, inputs: Inputs) -> Shown:
         change_of(found.metric),
     )
     more = tuple(f"{one['line']} was left out: {one['message']}" for one in read.left_out)
-    return Shown(_TITLE, lead, (effects, crossed), charts=(_chart(read),), more=more, is_open=True)
+    return Shown(
+        _TITLE, lead, (effects, costs, crossed), charts=(_chart(read),), more=more, is_open=True
+    )
 
 
 def _head(name: str) -> str:
     return _HEADS.get(name, metric_of(name).title)
-
-
-def _row(read: ScreenRead, one: LineFound, costs: Sequence[str]) -> tuple[TableCell, ...]:
-    """Costs are shown for the lines that matter."""
-    matters = one.number in read.found.matter
-    return (
-        one.line.name,
-        _value(one.line.old),
-        _value(one.line.new),
-        one.finding,
-        *(
-            str(gain_text(read.costs[name][one.number].finding.change)) if matters else ""
-            for name in costs
-        ),
-    )
 
 
 def _value(level: Level | None) -> str:
@@ -363,6 +358,9 @@ def _value(level: Level | None) -> str:
         return "default"
     return "given" if level is True else _typed(level)
 
+
+_WIDER = 45
+"""Room for names in a font that is wider than the one they were measured in."""
 
 _COLOURS = {"better": "#137a53", "worse": "#c2500a", "equivalent": "#0a66b0"}
 
@@ -396,13 +394,18 @@ def _chart(read: ScreenRead) -> Chart:
     hue: Spec = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
     layers: list[Spec] = [
         {
+            "data": {"values": [{}]},
             "mark": {"type": "rect", "opacity": 0.12},
             "encoding": {
                 "x": {**x, "datum": 100 / (1 + found.total.margin) - 100},
                 "x2": {"datum": margin},
             },
         },
-        {"mark": {"type": "rule"}, "encoding": {"x": {**x, "datum": 0}}},
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "rule"},
+            "encoding": {"x": {**x, "datum": 0}},
+        },
         {
             "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
             "mark": {"type": "rule", "strokeWidth": 2},
@@ -431,7 +434,10 @@ def _chart(read: ScreenRead) -> Chart:
         caption="Each line with its simultaneous interval. The band is the margin within which a "
         "change does not matter.",
         alt=f"{_TITLE}. The figures are in the table.",
-        spec=frame(_TITLE, values, layers, width=420, height=height),
+        spec={
+            **frame(_TITLE, values, layers, width=420, height=height),
+            "padding": {"left": _WIDER, "right": 5, "top": 5, "bottom": 5},
+        },
         is_broad=True,
     )
 

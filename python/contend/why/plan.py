@@ -153,6 +153,11 @@ def require_here(study: Study, path: Path, command: str) -> None:
             f"{path} was measured on a different host and cannot be measured again here",
             hint=f"Run `{command}` on the host that made the run.",
         )
+    if study.experiment.lines:
+        raise NotTried(
+            f"{path} is a screen, and a cause belongs to one difference",
+            hint="Compare a line that matters by itself (`contend try NAME=OLD,NEW --why`).",
+        )
     if study.roles.baseline is None:
         raise NotTried(
             f"{path} compares nothing, so there is no difference to explain",
