@@ -34,6 +34,7 @@ LEFT_OUT: dict[str, Any] = {
             "line": "innodb_log_file_size",
             "value": "1K",
             "together_with": [],
+            "needs_others": False,
             "message": "the server ended while starting",
         }
     ]

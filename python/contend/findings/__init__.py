@@ -61,6 +61,7 @@ from contend.findings.screen import (
     TogetherFound,
     costs_by_line,
     crossed_lines,
+    left_out_text,
     noise_of_pairs,
     only,
     pairs_in,

@@ -29,6 +29,7 @@ from contend.findings.families import Family, described, rule_of
 from contend.findings.model import Contrast, Finding
 from contend.findings.study import log_ratio, reading_of
 from contend.metrics import Metric, metric_of
+from contend.metrics.probed import LeftOut
 from contend.stats import (
     CROSSING_LINES_MAX,
     Change,
@@ -57,6 +58,15 @@ class ScreenPair:
     first: str
     second: str
     runs: tuple[RunRecord, RunRecord]
+
+
+def left_out_text(one: LeftOut) -> str:
+    """Why a line is not screened, without the message of the server."""
+    line = f"{one['line']}={one['value']}" if one["value"] else one["line"]
+    where = f" together with {', '.join(one['together_with'])}" if one["together_with"] else ""
+    if one["needs_others"]:
+        where = " while the other lines are old"
+    return f"{line} is left out, because no server starts with it{where}"
 
 
 def pairs_in(records: Iterable[RunRecord], part: str) -> list[ScreenPair]:

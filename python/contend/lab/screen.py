@@ -39,6 +39,7 @@ from contend.findings import (
     PairNoise,
     ScreenFound,
     crossed_lines,
+    left_out_text,
     noise_of_pairs,
     only,
     screen_found,
@@ -281,12 +282,15 @@ def starting_lines(
         numbers, error = _smallest(experiment, digits, start, error)
         *others, line = (experiment.lines[number] for number in numbers)
         names = [one.name for one in others]
+        new = cell_of(all_new(len(experiment.lines)))
+        needs_others = not names and _refusal(experiment, new, start) is None
         value = "" if line.new is None else as_text(line.new)
         left_out.append(
             {
                 "line": line.name,
                 "value": value,
                 "together_with": names,
+                "needs_others": needs_others,
                 "message": error.message,
             }
         )
@@ -301,12 +305,6 @@ def starting_lines(
     return experiment, left_out
 
 
-def left_out_text(one: LeftOut) -> str:
-    line = f"{one['line']}={one['value']}" if one["value"] else one["line"]
-    where = f" together with {', '.join(one['together_with'])}" if one["together_with"] else ""
-    return f"{line} is left out, because no server starts with it{where}"
-
-
 def _refused(experiment: Experiment, start: Start) -> tuple[str, ContendError] | None:
     """The first cell of the design that does not start; the old set comes first."""
     with contextlib.suppress(ContendError):
@@ -316,10 +314,16 @@ def _refused(experiment: Experiment, start: Start) -> tuple[str, ContendError] |
     lines = len(experiment.lines)
     ordered = sorted(cells(experiment), key=lambda cell: cell[LINES.path] != all_old(lines))
     for cell in ordered:
-        try:
-            start(experiment, cell)
-        except ContendError as error:
+        if (error := _refusal(experiment, cell, start)) is not None:
             return str(cell[LINES.path]), error
+    return None
+
+
+def _refusal(experiment: Experiment, cell: Cell, start: Start) -> ContendError | None:
+    try:
+        start(experiment, cell)
+    except ContendError as error:
+        return error
     return None
 
 
@@ -337,12 +341,9 @@ def _smallest(
 
     def fails(numbers: Sequence[int]) -> bool:
         nonlocal error
-        try:
-            start(experiment, cell_of(only(lines, numbers)))
-        except ContendError as found:
-            error = found
-            return True
-        return False
+        found = _refusal(experiment, cell_of(only(lines, numbers)), start)
+        error = found or error
+        return found is not None
 
     while not fails(needed):
         low, high = 1, len(left)

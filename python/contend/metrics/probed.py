@@ -542,12 +542,14 @@ class WhyFacts(TypedDict):
 class LeftOut(TypedDict):
     """A line that is not screened, because a server does not start with it.
 
-    together_with: the lines without which it would start; empty if it never starts.
+    together_with: the lines without which it would start; empty if there are none.
+    needs_others: it starts if all other lines are new.
     """
 
     line: str
     value: str
     together_with: list[str]
+    needs_others: bool
     message: str
 
 

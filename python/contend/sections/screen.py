@@ -17,6 +17,7 @@ from contend.findings import (
     Study,
     TogetherFound,
     costs_by_line,
+    left_out_text,
     screen_found,
 )
 from contend.metrics import FIXED, Metric, metric_of
@@ -116,15 +117,7 @@ def screen_sentences(read: ScreenRead) -> list[ReportText]:
         for one in read.matter
         if one.finding.tone == "better" and (lost := given_up(one.line))
     ]
-    if read.left_out:
-        names = [verbatim_text(one["line"]) for one in read.left_out]
-        sentences.append(
-            ReportText(
-                "No server starts with {}, so {} left out.",
-                ReportText.joined(", ", names),
-                "this line is" if len(names) == 1 else "these lines are",
-            )
-        )
+    sentences += [verbatim_text(f"{left_out_text(one)}.") for one in read.left_out]
     return sentences
 
 
@@ -343,7 +336,7 @@ def _show(read: ScreenRead, inputs: Inputs) -> Shown:
         Constant(found.pairs["lines"]),
         change_of(found.metric),
     )
-    more = tuple(f"{one['line']} was left out: {one['message']}" for one in read.left_out)
+    more = tuple(f"{left_out_text(one)}: {one['message']}" for one in read.left_out)
     return Shown(
         _TITLE, lead, (effects, costs, crossed), charts=(_chart(read),), more=more, is_open=True
     )
