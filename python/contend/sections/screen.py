@@ -268,25 +268,27 @@ _GIVEN_UP: dict[str, dict[str, str]] = {
         "0": _LAST_SECOND.format("server or its host"),
         "2": _LAST_SECOND.format("host"),
     },
-    "innodb_doublewrite": {
-        "0": _TORN,
-        "OFF": _TORN,
-    },
+    "innodb_doublewrite": dict.fromkeys(("0", "OFF", "FALSE", "DETECT_ONLY"), _TORN),
     "innodb_flush_method": {
-        "nosync": "all guarantees after a crash",
+        "NOSYNC": "all guarantees after a crash",
         "O_DIRECT_NO_FSYNC": "the size of files that grew before a crash of the host, on some file "
         "systems",
     },
 }
+"""Option -> values -> what they give up, which is most for the first."""
 
 
 def given_up(line: ScreenLine) -> str:
     """What a line's new value gives up that the old one guarantees; empty if nothing is known."""
-    new, old = ("" if one is None else _typed(one) for one in (line.new, line.old))
+    new, old = ("" if one is None else _typed(one).upper() for one in (line.new, line.old))
     if line.name == "sync_binlog" and old in ("1", "") and new not in ("1", ""):
         return "commits that are in no binary log yet if the host crashes"
     lost = _GIVEN_UP.get(line.name, {})
-    return lost.get(new, "") if lost.get(new) != lost.get(old) else ""
+    most_first = list(dict.fromkeys(lost.values()))
+    is_worse = new in lost and (
+        old not in lost or most_first.index(lost[new]) < most_first.index(lost[old])
+    )
+    return lost[new] if is_worse else ""
 
 
 # --- table and chart ---
@@ -455,7 +457,7 @@ def cnf_text(study: Study) -> str:
         lost = given_up(one.line)
         blocks.append(f"# {_effect(one)}{f'; gives up {lost}' if lost else ''}")
         blocks.append(_cnf_line(one.line))
-    blocks += [f"# {_cnf_line(one.line)}: {_effect(one)}" for one in others]
+    blocks += [f"# {_cnf_line(one.line).removeprefix('# ')}: {_effect(one)}" for one in others]
     return "\n".join(blocks) + "\n"
 
 
