@@ -51,7 +51,7 @@ from contend.lab.runner import Runner
 from contend.lab.walk import PlannedRuns
 from contend.metrics.probed import LeftOut
 from contend.servers.options import as_text
-from contend.stats import CROSSING_LINES_MAX, crossing_pairs
+from contend.stats import crossing_pairs
 from contend.store import RunFolder, RunRecord
 
 LINES_SHARE, TOGETHER_SHARE = 0.6, 0.15
@@ -193,22 +193,22 @@ class ScreenSchedule(PlannedRuns):
         )
 
     def _crossing(self) -> list[tuple[str, str]]:
-        """One more pass over the edges of the lines that matter; none if its time is over."""
+        """One more pass over the edges of the lines that matter; none if its time is over, or has
+        no room for `PASSES_MIN` passes."""
         assert self._found is not None
         lines, at_most_s = len(self._experiment.lines), self._experiment.compare.at_most_s
         made = self._made(TOGETHER)
-        passes = max(PASSES_MIN, self._experiment.compare.repeats // 2)
-        room = passes * len(crossing_pairs(CROSSING_LINES_MAX))
-        if at_most_s is not None:
-            room = int(TOGETHER_SHARE * at_most_s / self._pair_s)
-        chosen = crossed_lines(self._found)
-        while len(chosen) > 2 and PASSES_MIN * len(crossing_pairs(len(chosen))) > room:
+        room = math.inf if at_most_s is None else TOGETHER_SHARE * at_most_s / self._pair_s
+        chosen = self._crossed or crossed_lines(self._found)
+        while not made and len(chosen) > 2 and PASSES_MIN * len(crossing_pairs(len(chosen))) > room:
             chosen = crossed_lines(self._found, len(chosen) - 1)
         if len(chosen) < 2:
             return []
         edges = crossing_pairs(len(chosen))
-        room = room if at_most_s is not None else passes * len(edges)
-        if made and made + len(edges) > room:
+        if at_most_s is None:
+            room = max(PASSES_MIN, self._experiment.compare.repeats // 2) * len(edges)
+        wanted = max(made + len(edges), PASSES_MIN * len(edges))
+        if wanted > room or self.effort.left_s < len(edges) * self._pair_s:
             return []
         number = made // len(edges)
         pairs = [
@@ -220,6 +220,13 @@ class ScreenSchedule(PlannedRuns):
             (one, other) if (number + at) % 2 == 0 else (other, one)
             for at, (one, other) in enumerate(pairs)
         ]
+
+    @property
+    def _crossed(self) -> tuple[int, ...]:
+        """The lines of the passes that were planned."""
+        crossing = [run.cell for run in self._planned if part_of(run.cell) == TOGETHER]
+        lines = range(len(self._experiment.lines))
+        return tuple(at for at in lines if any(str(one[LINES.path])[at] == "1" for one in crossing))
 
     def _proof(self) -> list[tuple[str, str]]:
         """Two more pairs of the old set with the lines that matter, and the new set. None if there
@@ -345,7 +352,8 @@ def _smallest(
         error = found or error
         return found is not None
 
-    while not fails(needed):
+    # A start that failed once may be accepted when it is made again.
+    while left and not fails(needed):
         low, high = 1, len(left)
         while low < high:
             middle = (low + high) // 2
