@@ -69,6 +69,7 @@ from contend.experiment.screen import (
     runs_of_pairs,
     sets_as_figures,
     without_line,
+    without_lines,
 )
 from contend.experiment.scripts import is_file
 from contend.experiment.settings.model import Need

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from contend.experiment.model import Cell, CellSpec, Experiment, Factor, Planned, Words
 from contend.experiment.settings.options import OPTIONS
-from contend.experiment.settings.screen import LINES, NEW, OLD, PART, lines_of
+from contend.experiment.settings.screen import LINES, LINES_MIN, NEW, OLD, PART, lines_of
 from contend.experiment.settings.values import Level
 
 OF_LINES, TOGETHER, PROOF = "lines", "together", "proof"
@@ -126,6 +126,15 @@ def without_line(experiment: Experiment, name: str) -> Experiment:
         factors=factors_of(lines),
         compare=replace(experiment.compare, baseline={LINES.path: all_old(lines)}),
     )
+
+
+def without_lines(experiment: Experiment, names: Iterable[str]) -> Experiment:
+    """The same without those of these lines that it has, unless fewer than two would be left."""
+    for name in names:
+        there = [line.name for line in experiment.lines]
+        if name in there and len(there) > LINES_MIN:
+            experiment = without_line(experiment, name)
+    return experiment
 
 
 def _without(levels: Mapping[str, Level], name: str) -> dict[str, Level]:

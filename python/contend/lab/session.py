@@ -32,6 +32,7 @@ from contend.experiment import (
     prepared_with,
     refuse_settings,
     to_dict,
+    without_lines,
 )
 from contend.experiment.settings.load import ends_with_its_work
 from contend.experiment.settings.model import Differs
@@ -567,6 +568,9 @@ def require_same_experiment(
             f"{file} was edited since this run began",
             hint="Undo the edit, or start a new run with the edited file.",
         )
+    if requested is not None:
+        left_out = folder.meta().facts.get("left_out", [])
+        requested = without_lines(requested, [one["line"] for one in left_out])
     if requested is not None and kept(requested, passwords) != kept(stored, passwords):
         raise RequestError(
             f"{folder.path} is a run of a different experiment",
