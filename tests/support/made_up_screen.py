@@ -78,6 +78,14 @@ def screen_experiment(folder: Path, text: str = EXPERIMENT, **sets: str) -> Expe
     return load_experiment(str(file), sets=overrides)
 
 
+def screen_of_lines(folder: Path, lines: int, more: str = "") -> Experiment:
+    """A screen of `line_0`, `line_1` and so on, which are 1 in the old set and 2 in the new one."""
+    old, new = ("\n".join(f"line_{at} = {level}" for at in range(lines)) for level in (1, 2))
+    file = folder / f"{lines}-lines.toml"
+    file.write_text(f"[screen.old]\n{old}\n\n[screen.new]\n{new}\n{more}")
+    return load_experiment(str(file))
+
+
 def new_lines(experiment: Experiment, digits: str) -> set[str]:
     """The names of the lines that are new."""
     pairs = zip(experiment.lines, digits, strict=True)
