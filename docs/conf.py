@@ -50,6 +50,7 @@ TREES: dict[str, dict[str, list[str]]] = {
             "guides/reading-the-report",
             "guides/servers",
             "guides/what-can-vary",
+            "guides/which-settings-matter",
             "guides/why",
             "guides/gate",
             "guides/goal",
