@@ -173,6 +173,18 @@ def test_two_arms_in_slices_send_the_same_statements(
     assert abs(shares[0] - shares[1]) < 0.05
 
 
+def test_arms_in_slices_go_on_after_an_error(
+    mix: Mix, servers: tuple[PrivateServer, PrivateServer]
+) -> None:
+    arms = [{"name": name, "server": at(one)} for name, one in zip("ab", servers, strict=True)]
+    slices = {"slice_s": 0.05, "settle_s": 0.005, "rounds": 4}
+    log = entry("SELECT v FROM items WHERE id = 1", 0, 7) + entry("SELECT v FROM nothing", 1, 7)
+    for arm in mix(log, {"arms": arms}, measure_s=None, slices=slices)["arms"]:
+        done = arm["done"]
+        assert done["events"] > 10 and done["failed"] > 10
+        assert [error["code"] for error in done["errors"]] == [1146]
+
+
 def test_tables_and_databases_that_are_missing_are_errors_by_number(mix: Mix) -> None:
     log = "".join(
         [

@@ -68,14 +68,25 @@ PROOF_PAIRS = 4
 """For each wanted repeat, if no time is given."""
 
 SLICES_MIN = 3
-MEASURED_S, MEASURED_S_MIN, MEASURED_S_MAX = 1.5, 0.5, 10.0
-"""Time of the slices of a pair: at first, and its limits."""
+MEASURED_S, MEASURED_S_MIN, MEASURED_S_MAX = 1.5, 0.5, 4.0
+"""Time of the slices of a pair: at first, and its limits. The noise of few pairs may look like that
+of their slices alone, which would ask for any length."""
+
+PAIRS_MIN = 24
+"""Pairs of the proof that have to fit into its time: few pairs show their noise badly."""
 
 
 class ScreenEffort(Effort):
     """Measures each pair for the time that makes the answer most certain."""
 
     measured_s = MEASURED_S
+    start_s = 0.0
+    """Time of a pair besides its slices."""
+
+    @property
+    def pair_s(self) -> float:
+        """Expected duration of the next pair."""
+        return self.start_s + self.measured_s
 
     def _plan(self) -> None:
         """`learn_noise` sets the time."""
@@ -88,14 +99,27 @@ class ScreenEffort(Effort):
 
     def learn_noise(self, noise: PairNoise, pair_s: float) -> None:
         """Starts of servers are worth their time as long as pairs differ by more than the noise of
-        their slices."""
+        their slices.
+
+        Args:
+            pair_s: mean duration of the pairs with this noise.
+        """
         round_s = next(iter(self.observations.round_s.values()), 0.0)
         if round_s <= 0:
             return
-        start_s = max(round_s, pair_s - noise.slices * round_s)
+        self.start_s = max(round_s, pair_s - noise.slices * round_s)
         ratio = noise.of_slice * round_s / noise.of_pair if noise.of_pair > 0 else math.inf
-        best_s = min(MEASURED_S_MAX, math.sqrt(start_s * ratio))
+        best_s = min(MEASURED_S_MAX, math.sqrt(self.start_s * ratio))
         self.measured_s = max(MEASURED_S_MIN, best_s)
+
+    def fit(self, pairs: int, room_s: float) -> bool:
+        """Whether this number of pairs fits into a time. For that, their slices are shortened, at
+        most to a half."""
+        each_s = room_s / pairs - self.start_s
+        if each_s < max(MEASURED_S_MIN, self.measured_s / 2):
+            return False
+        self.measured_s = min(self.measured_s, each_s)
+        return True
 
 
 class ScreenSchedule(PlannedRuns):
@@ -144,18 +168,25 @@ class ScreenSchedule(PlannedRuns):
 
     @property
     def _pair_s(self) -> float:
-        """Mean duration of a pair so far, with the start of its servers."""
+        """Expected duration of a pair, with the start of its servers."""
+        if self.effort.start_s > 0:
+            return self.effort.pair_s
+        return self._mean_pair_s
+
+    @property
+    def _mean_pair_s(self) -> float:
         pairs = len({record.block for record in self._records})
         return self.effort.spent_s / pairs if pairs else 0.0
 
     def _more(self) -> tuple[Planned, ...] | str:
         """The runs to add, or why none is."""
         part = part_of(self._planned[-1].cell)
-        if part == OF_LINES and self._wants_round():
+        if part == OF_LINES:
             noise = noise_of_pairs(self._experiment, self._records)
             if noise is not None:
-                self.effort.learn_noise(noise, self._pair_s)
-            return round_of_lines(self._experiment, self._planned)
+                self.effort.learn_noise(noise, self._mean_pair_s)
+            if self._wants_round():
+                return round_of_lines(self._experiment, self._planned)
         self._found = self._found or screen_found(self._experiment, self._records)
         if self._found is None:
             return "nothing was measured"
@@ -178,8 +209,10 @@ class ScreenSchedule(PlannedRuns):
             return False
         if compare.at_most_s is None:
             return compare.until is not None or rounds < compare.repeats
-        takes_s = each * self._pair_s
-        return self.effort.spent_s + takes_s <= LINES_SHARE * compare.at_most_s
+        room_s = LINES_SHARE * compare.at_most_s - self.effort.spent_s
+        if self.effort.start_s > 0:
+            return self.effort.fit(each, room_s)
+        return each * self._mean_pair_s <= room_s
 
     @property
     def _pairs_of_a_round(self) -> int:
@@ -237,6 +270,8 @@ class ScreenSchedule(PlannedRuns):
         if few == new:
             return []
         at_most_s = self._experiment.compare.at_most_s
+        if at_most_s is not None and made == 0:
+            self.effort.fit(PAIRS_MIN, self.effort.left_s)
         if at_most_s is None and made >= PROOF_PAIRS * self._experiment.compare.repeats:
             return []
         if at_most_s is not None and self.effort.left_s < 2 * self._pair_s:

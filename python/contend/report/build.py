@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from contend.experiment import CellSpec, Level, asks_twins, without_metric
+from contend.experiment import CellSpec, Experiment, Level, asks_twins, without_metric
 from contend.findings import (
     Analysis,
     CellFigures,
@@ -22,6 +22,7 @@ from contend.findings import (
     leading_level,
     study_of,
 )
+from contend.findings.screen import SHARES
 from contend.metrics import KEY_REQUESTS
 from contend.metrics.read import alone
 from contend.report.answer import TwinsAnswer, answer_of
@@ -343,6 +344,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
         )
     if asks_twins(experiment):
         return (*lines, *_method_of_twins(study))
+    if experiment.lines:
+        lines += _method_of_screen(experiment)
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each by itself. "
         "Percentiles come from the merged histograms of all its runs, and their intervals from the "
@@ -373,6 +376,19 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "without intervals: compare direction and shape, not numbers."
         )
     return tuple(lines)
+
+
+def _method_of_screen(experiment: Experiment) -> list[str]:
+    error = 1 - experiment.compare.confidence
+    shares = ", ".join(f"{100 * share * error:g} % {part}" for part, share in SHARES.items())
+    return [
+        "The log-ratio of a pair is the sum of the effects of all lines, with the signs of its "
+        "row, and a constant for the place. Least squares give each effect, and the noise is what "
+        "the effects leave. What two lines do together cancels in a pair.",
+        "Which lines matter is decided once, by the first part; the other parts use none of its "
+        f"pairs. The chances of a false claim are {shares}; within each part all intervals hold "
+        "together (largest t). Costs and sums of effects have intervals and no verdict.",
+    ]
 
 
 def _method_of_twins(study: Study) -> tuple[str, ...]:
@@ -407,6 +423,14 @@ def _unit(study: Study, seed: str) -> str:
         return (
             "Each repeat starts a new server per level, and draws a new sample of every template. "
             f"Each statement is sent to all levels before the next one, in random order; {seed}."
+        )
+    if study.experiment.lines:
+        own = "two new servers" if study.way.get("servers", 1) > 1 else "one server"
+        return (
+            f"Each pair compares two cells on {own}, in turn, one slice at a time, with the same "
+            "queries. In the first part these are a row of a Plackett-Burman design and its mirror "
+            "image, in random order of rows, and the row has the first place in every other "
+            f"round; {seed}, with a different draw in each pair."
         )
     if study.in_slices:
         return (

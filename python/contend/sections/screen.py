@@ -254,7 +254,7 @@ def basis_of_screen(read: ScreenRead) -> tuple[str, ...]:
     if pairs[PROOF]:
         parts.append(f"{pairs[PROOF]} compare the whole new set with the lines that matter")
     sums = f"All lines together: {gain_text(found.total.change)} %"
-    if found.better is not None:
+    if found.better is not None and len(found.matter) > 1:
         sums += f"; only those that help: {gain_text(found.better.change)} %"
     return (f"{'; '.join(parts)}.", f"{sums} (sums of effects).")
 

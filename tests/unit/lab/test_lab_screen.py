@@ -459,6 +459,17 @@ def test_pairs_are_measured_longer_if_slices_are_noisier(effort: ScreenEffort) -
     assert effort.measured_s == pytest.approx(before / math.sqrt(2))
 
 
+def test_pairs_are_shortened_to_fit_into_their_time(effort: ScreenEffort) -> None:
+    effort.learn_noise(PairNoise(of_slice=0.0016, of_pair=0.0001, slices=4), pair_s=3.0)
+    long_s = effort.measured_s
+    assert effort.pair_s == pytest.approx(2.0 + long_s)
+    # With room to spare they stay, and half as long is the limit.
+    assert effort.fit(10, 100.0) and effort.measured_s == long_s
+    assert not effort.fit(10, 10 * (2.0 + 0.4 * long_s)) and effort.measured_s == long_s
+    assert effort.fit(10, 10 * (2.0 + 0.6 * long_s))
+    assert effort.pair_s == pytest.approx(2.0 + 0.6 * long_s)
+
+
 @pytest.mark.parametrize(
     ("noise", "measured_s"),
     [
