@@ -4,8 +4,9 @@
     python bench/screen_live.py mariadb [--runs 3] [--for 7m] [--server NAME] [--name NAME]
 
 `truth`: twelve options of the model server, all of which it ignores. The bench gives four of them
-an effect by the knob `speed`: the CPU time of a query in the server is divided by it. Its effect on
-the throughput follows from the measured CPU time of server and client per query.
+an effect by the knob `outside_lock_ns`, work for each request of a page: so much that the CPU time
+of a query in the server is divided by the speed of the lines that are new. The effect of that on
+the throughput follows from the CPU time of server and client per query, measured before.
 
 `mariadb`: twelve lines of MariaDB by `write_only` and by `read_write`, each screened several times.
 Printed: what each run says of each line, the proof sentence, and whether two runs contradict each
@@ -19,13 +20,15 @@ Every pair that was measured is kept in `bench/results/screen-live/`, one line o
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +62,9 @@ question = "Which of these 12 lines matter?"
 
 [server]
 kind = "model"
+
+[server.options]
+key_cache_segments = 64
 
 [screen.old]
 {old}
@@ -153,10 +159,11 @@ def screened(
 
 
 def _keep(experiment: Experiment, records: list[RunRecord]) -> None:
-    """One line of JSON for each pair of the design: its signs, its log-ratio and its residual."""
+    """One line of JSON for each pair of the design: its signs, its log-ratio and its noise. The
+    noise is the residual, enlarged by the part of it that the fitted effects took."""
     metric = metric_of(experiment.compare.metric[0])
     pairs = pairs_in(records, OF_LINES)
-    logs, rests = log_ratios(pairs, metric), residuals_of(pairs, metric)[0]
+    logs, (rests, df) = log_ratios(pairs, metric), residuals_of(pairs, metric)
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / f"{experiment.name}.jsonl").open("a") as file:
         for pair, log, rest in zip(pairs, logs, rests, strict=True):
@@ -164,7 +171,7 @@ def _keep(experiment: Experiment, records: list[RunRecord]) -> None:
                 "at": pair.runs[0].started_at,
                 "first": pair.first,
                 "log_ratio": round(float(log), 6),
-                "residual": round(float(rest), 6),
+                "noise": round(float(rest) * math.sqrt(len(pairs) / df), 6),
             }
             file.write(json.dumps(line) + "\n")
 
@@ -175,62 +182,124 @@ def percent(ratio: float) -> str:
 
 # --- known truth ---
 
+CALIBRATION = """
+[experiment]
+name = "screen-calibration"
 
-def with_speed() -> None:
+[server]
+kind = "model"
+
+[server.options]
+key_cache_segments = 64
+
+[data]
+engine = "MyISAM"
+rows = 100_000
+k = "row_number"
+
+[workload]
+kind = "random_points"
+points = 100
+
+[load]
+connections = 8
+
+[factors]
+"server.knobs.outside_lock_ns" = [0, 200]
+
+[compare]
+baseline = { "server.knobs.outside_lock_ns" = 0 }
+at_most = "30s"
+"""
+
+SLOWER = 1.3
+"""CPU time of a query in the server with all lines old, over that without added work: room for
+lines that make it faster."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """CPU time of a query: in the server without added work, what a nanosecond of it adds, and in
+    the client; microseconds."""
+
+    server_us: float
+    each_us: float
+    client_us: float
+
+    def added_ns(self, speed: float) -> int:
+        """The work for each request of a page that gives this speed."""
+        return round(self.server_us * (SLOWER / speed - 1) / self.each_us)
+
+    def query_us(self, speed: float) -> float:
+        """CPU time of a query in both. The CPUs are always busy, so it decides the throughput."""
+        return self.server_us + self.each_us * self.added_ns(speed) + self.client_us
+
+
+def calibrated(folder: Path) -> Work:
+    file, run = folder / "calibration.toml", folder / "calibration"
+    file.write_text(CALIBRATION)
+    assert contend(["run", str(file), "--out", str(run)]) == 0
+    with RunFolder.open(run) as kept:
+        records = [one for one in kept.records() if one.done]
+    path = "server.knobs.outside_lock_ns"
+
+    def mean(name: str, added: int) -> float:
+        metric = metric_of(name)
+        values = [metric.value(one) for one in records if one.cell[path] == added]
+        return float(np.mean([value for value in values if value is not None]))
+
+    without, with_ = (mean("server_cpu_us_per_query", added) for added in (0, 200))
+    return Work(without, (with_ - without) / 200, mean("client_cpu_us_per_query", 200))
+
+
+def speed_of(new: Iterable[str]) -> float:
+    return math.prod(FASTER.get(name, 1.0) for name in new)
+
+
+def with_work(work: Work) -> None:
     """Have the model server's options of `FASTER` change its speed."""
     usual = ModelKind.option_arguments
 
     def option_arguments(self: ModelKind, options: Mapping[str, Any], binary: Any) -> list[str]:
-        speed = math.prod(
-            factor for name, factor in FASTER.items() if str(options.get(name)) == NEW
-        )
-        return [*usual(self, options, binary), f"--knob=speed={speed:.9f}"]
+        new = (name for name, value in options.items() if str(value) == NEW)
+        return [
+            *usual(self, options, binary),
+            f"--knob=outside_lock_ns={work.added_ns(speed_of(new))}",
+        ]
 
     ModelKind.option_arguments = option_arguments  # type: ignore[method-assign]
 
 
-def truth_of(records: list[RunRecord], server_us: float, client_us: float) -> dict[str, float]:
-    """ln(throughput new / old) of each line, over the old and new values of the others.
-
-    The CPUs are always busy, so a query takes the CPU time of server and client together.
-    """
-    del records
-    names = list(FASTER)
+def truth_of(work: Work) -> dict[str, float]:
+    """ln(throughput new / old) of each line, over the old and new values of the others."""
     effects = dict.fromkeys(IGNORED, 0.0)
-    for name in names:
-        others = [FASTER[one] for one in names if one != name]
+    for name in FASTER:
+        others = [one for one in FASTER if one != name]
         logs = []
-        for bits in range(2 ** len(others)):
-            speed = math.prod(f for at, f in enumerate(others) if bits >> at & 1)
-            old, new = (server_us / one + client_us for one in (speed, speed * FASTER[name]))
-            logs.append(math.log(old / new))
+        for new in itertools.product((False, True), repeat=len(others)):
+            rest = list(itertools.compress(others, new))
+            old_us, new_us = (work.query_us(speed_of(some)) for some in (rest, [*rest, name]))
+            logs.append(math.log(old_us / new_us))
         effects[name] = sum(logs) / len(logs)
     return effects
 
 
-def cpu_us(records: list[RunRecord]) -> tuple[float, float]:
-    """CPU time of a query in the server at speed 1, and in the client; microseconds."""
-    server, client = metric_of("server_cpu_us_per_query"), metric_of("client_cpu_us_per_query")
-    mean = math.exp(sum(math.log(f) for f in FASTER.values()) / 2)
-    logs = [math.log(value) for one in records if one.done and (value := server.value(one))]
-    clients = [value for one in records if one.done and (value := client.value(one))]
-    return math.exp(sum(logs) / len(logs)) * mean, sum(clients) / len(clients)
-
-
 def truth(screens: int, time_text: str, name: str) -> None:
-    with_speed()
+    with tempfile.TemporaryDirectory() as folder:
+        work = calibrated(Path(folder))
+    print(work, [work.added_ns(one) for one in (0.95, 1.0, 1.1, 1.18)], file=sys.stderr)
+    with_work(work)
+    true = truth_of(work)
     rows, false, held, of = [], 0, 0, 0
     named: dict[str, int] = dict.fromkeys(FASTER, 0)
     claimed_wrong: dict[str, int] = {}
     halves, proofs = [], []
-    true: dict[str, float] = {}
     for number in range(1, screens + 1):
         old = "\n".join(f"{one} = 1" for one in IGNORED)
         new = "\n".join(f"{one} = {NEW}" for one in IGNORED)
         text = MODEL.format(old=old, new=new, time=time_text, seed=number)
         with tempfile.TemporaryDirectory() as folder:
-            found, records, took_s = screened(text, Path(folder), None)
-        true = truth_of(records, *cpu_us(records))
+            found, _records, took_s = screened(text, Path(folder), None)
         wrong = []
         for one in found.lines:
             change, line = one.finding.change, one.line.name

@@ -1,16 +1,17 @@
 """Does a screen find the lines that matter, how often does it claim one that does nothing, and does
 a crossing find that two work together?
 
-    python bench/screen_truth.py [--pool FILE] [--sd 0.02 0.03 0.05 0.08] [--heavy]
+    python bench/screen_truth.py [--pool FILE…] [--sd 0.02 0.03 0.05 0.08] [--heavy]
 
-Made-up screens of twelve lines. The noise is synthetic, or drawn from log-ratios of recorded pairs
-of equal servers, one number per line, each with a drawn sign since neither server is faster. The
-first of the two places is 2 % faster throughout.
+Made-up screens of twelve lines. The noise is synthetic, or that of pairs which
+`bench/screen_live.py` kept: drawn, each with a drawn sign, since neither place of a pair is faster.
+The first of the two places is 2 % faster throughout.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pathlib import Path
 import numpy as np
 from rounds import markdown_table
 
+from contend.experiment import OF_LINES, TOGETHER
+from contend.findings.screen import SHARES
 from contend.stats import Change, crossing_pairs, screen_effects, screen_rows, together
 
 SCREENS = 1_000
@@ -26,9 +29,10 @@ PAIRS = (48, 96, 144)
 SDS = (0.02, 0.03, 0.05, 0.08)
 EFFECTS = np.log1p([0, 0, 0, 0, 0, 0, 0, 0, 0.02, 0.05, -0.05, 0.1])
 LINES = len(EFFECTS)
-TOGETHER = (0.1, 0.2)
+GAINS = (0.1, 0.2)
 PLACE = np.log1p(0.02)
-JUDGED = {"confidence": 0.95, "margin": 0.02}
+ERROR, MARGIN = 0.05, 0.02
+"""The chance of a false claim in a whole report, of which each part of a screen has a share."""
 
 Noise = Callable[[int], np.ndarray]
 """So many log-ratios of pairs of equal servers."""
@@ -47,7 +51,9 @@ class Design:
 
     def effects(self, truth: np.ndarray, noise: Noise) -> tuple[Change, ...]:
         y = self.x @ truth + PLACE * self.place + noise(len(self.x))
-        return screen_effects(y, self.x, self.place, **JUDGED)
+        return screen_effects(
+            y, self.x, self.place, confidence=1 - ERROR * SHARES[OF_LINES], margin=MARGIN
+        )
 
 
 def synthetic(sd: float, heavy: bool) -> Noise:
@@ -134,7 +140,15 @@ def crossed(noise: Noise, pairs: int, effects: tuple[float, float, float]) -> Ch
     }
     differences = np.array([f[one] - f[other] for one, other in edges])
     y = differences[at] + PLACE * place + noise(pairs)
-    return together(y, [edges[edge] for edge in at], 2, place, **JUDGED).together[0]
+    (both,) = together(
+        y,
+        [edges[edge] for edge in at],
+        2,
+        place,
+        confidence=1 - ERROR * SHARES[TOGETHER],
+        margin=MARGIN,
+    ).together
+    return both
 
 
 def percent(count: int) -> str:
@@ -155,7 +169,7 @@ def report(scenes: dict[str, Callable[[], Noise]], pairs: list[int], crossing: i
     rows = [
         [name, str(n), f"{100 * gain:+.0f}", *both(noise(), n, crossing, gain)]
         for name, noise in scenes.items()
-        for gain in TOGETHER
+        for gain in GAINS
         for n in pairs
     ]
     print(markdown_table(head, rows))
@@ -166,7 +180,7 @@ def report(scenes: dict[str, Callable[[], Noise]], pairs: list[int], crossing: i
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pool", type=Path, help="log-ratios of recorded pairs, one per line")
+    parser.add_argument("--pool", type=Path, nargs="+", help="files of bench/results/screen-live")
     parser.add_argument("--sd", type=float, nargs="+", default=SDS, help="of a pair's log-ratio")
     parser.add_argument("--heavy", action="store_true", help="one pair in 20 scatters 5 times more")
     parser.add_argument("--pairs", type=int, nargs="+", default=PAIRS, help="of a screen")
@@ -174,10 +188,11 @@ def main() -> int:
     asked = parser.parse_args()
     scenes: dict[str, Callable[[], Noise]] = {}
     if asked.pool:
-        pool = np.loadtxt(asked.pool, ndmin=1)
-        scenes[f"{len(pool)} recorded, sd {100 * np.sqrt(np.mean(pool**2)):.1f} %"] = lambda: (
-            recorded(pool)
-        )
+        for file in asked.pool:
+            lines = file.read_text().splitlines()
+            pool = np.array([json.loads(line)["noise"] for line in lines])
+            name = f"{file.stem}, {len(pool)} pairs, sd {100 * np.sqrt(np.mean(pool**2)):.1f} %"
+            scenes[name] = lambda pool=pool: recorded(pool)
     else:
         for sd in asked.sd:
             scenes[f"sd {100 * sd:g} %{', heavy' * asked.heavy}"] = lambda sd=sd: synthetic(
