@@ -6,7 +6,8 @@
 `truth`: twelve options of the model server, all of which it ignores. The bench gives four of them
 an effect by the knob `outside_lock_ns`, work for each request of a page: so much that the CPU time
 of a query in the server is divided by the speed of the lines that are new. The effect of that on
-the throughput follows from the CPU time of server and client per query, measured before.
+the throughput follows from the CPU time of server and client per query. It is measured in the
+screen itself: what the host does to the rest of a query changes from minute to minute.
 
 `mariadb`: twelve lines of MariaDB by `write_only` and by `read_write`, each screened several times.
 Printed: what each run says of each line, the proof sentence, and whether two runs contradict each
@@ -28,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ import numpy as np
 from rounds import RESULTS, markdown_table, publish
 
 from contend.cli.main import main as contend
+from contend.experiment import LINES as LINES_SETTING
 from contend.experiment import OF_LINES, Experiment, from_dict
 from contend.findings import ScreenFound, pairs_in, screen_found
 from contend.findings.screen import log_ratios, residuals_of
@@ -43,6 +45,7 @@ from contend.metrics import metric_of
 from contend.servers.kinds.model import ModelKind
 from contend.store import RunFolder, RunRecord
 
+LINES_PATH = LINES_SETTING.path
 KEPT = RESULTS / "screen-live"
 
 FASTER: dict[str, float] = {
@@ -230,9 +233,18 @@ class Work:
         """The work for each request of a page that gives this speed."""
         return round(self.server_us * (SLOWER / speed - 1) / self.each_us)
 
-    def query_us(self, speed: float) -> float:
-        """CPU time of a query in both. The CPUs are always busy, so it decides the throughput."""
-        return self.server_us + self.each_us * self.added_ns(speed) + self.client_us
+    def seen(self, records: Iterable[RunRecord]) -> Work:
+        """The same with the CPU times of a screen, in which the added work is known."""
+        server, client = (metric_of(f"{one}_cpu_us_per_query") for one in ("server", "client"))
+        servers, clients = [], []
+        for one in records:
+            used, asked = server.value(one), client.value(one)
+            if used is not None and asked is not None:
+                digits = str(one.cell[LINES_PATH])
+                new = [name for name, digit in zip(IGNORED, digits, strict=True) if digit == "1"]
+                servers.append(used - self.each_us * self.added_ns(speed_of(new)))
+                clients.append(asked)
+        return replace(self, server_us=float(np.mean(servers)), client_us=float(np.mean(clients)))
 
 
 def calibrated(folder: Path) -> Work:
@@ -270,16 +282,24 @@ def with_work(work: Work) -> None:
     ModelKind.option_arguments = option_arguments  # type: ignore[method-assign]
 
 
-def truth_of(work: Work) -> dict[str, float]:
-    """ln(throughput new / old) of each line, over the old and new values of the others."""
+def truth_of(work: Work, seen: Work) -> dict[str, float]:
+    """ln(throughput new / old) of each line, over the old and new values of the others. The CPUs
+    are always busy, so the CPU time of a query decides the throughput.
+
+    Args:
+        work: decides the added work. seen: the CPU times besides that.
+    """
+
+    def query_us(new: Iterable[str]) -> float:
+        return seen.server_us + work.each_us * work.added_ns(speed_of(new)) + seen.client_us
+
     effects = dict.fromkeys(IGNORED, 0.0)
     for name in FASTER:
         others = [one for one in FASTER if one != name]
         logs = []
         for new in itertools.product((False, True), repeat=len(others)):
             rest = list(itertools.compress(others, new))
-            old_us, new_us = (work.query_us(speed_of(some)) for some in (rest, [*rest, name]))
-            logs.append(math.log(old_us / new_us))
+            logs.append(math.log(query_us(rest) / query_us([*rest, name])))
         effects[name] = sum(logs) / len(logs)
     return effects
 
@@ -289,17 +309,18 @@ def truth(screens: int, time_text: str, name: str) -> None:
         work = calibrated(Path(folder))
     print(work, [work.added_ns(one) for one in (0.95, 1.0, 1.1, 1.18)], file=sys.stderr)
     with_work(work)
-    true = truth_of(work)
     rows, false, held, of = [], 0, 0, 0
     named: dict[str, int] = dict.fromkeys(FASTER, 0)
-    claimed_wrong: dict[str, int] = {}
-    halves, proofs = [], []
+    halves: list[float] = []
+    truths: list[dict[str, float]] = []
     for number in range(1, screens + 1):
         old = "\n".join(f"{one} = 1" for one in IGNORED)
         new = "\n".join(f"{one} = {NEW}" for one in IGNORED)
         text = MODEL.format(old=old, new=new, time=time_text, seed=number)
         with tempfile.TemporaryDirectory() as folder:
-            found, _records, took_s = screened(text, Path(folder), None)
+            found, records, took_s = screened(text, Path(folder), None)
+        true = truth_of(work, work.seen(records))
+        truths.append(true)
         wrong = []
         for one in found.lines:
             change, line = one.finding.change, one.line.name
@@ -311,18 +332,18 @@ def truth(screens: int, time_text: str, name: str) -> None:
                 named[line] += certain and (change.ratio > 1) == (FASTER[line] > 1)
             elif certain:
                 wrong.append(line)
-                claimed_wrong[line] = claimed_wrong.get(line, 0) + 1
         false += bool(wrong)
         proof = found.proof.change if found.proof is not None else None
-        proofs.append(proof)
         rows.append(
             [
                 str(number),
                 f"{took_s:.0f}",
                 str(found.pairs["lines"]),
                 ", ".join(
-                    f"{found.lines[at].line.name} {percent(found.lines[at].finding.change.ratio)}"
-                    for at in found.matter
+                    f"{line.line.name} {percent(line.finding.change.ratio)} "
+                    f"({percent(math.exp(true[line.line.name]))})"
+                    for line in found.lines
+                    if line.number in found.matter or line.line.name in FASTER
                 ),
                 ", ".join(wrong) or "none",
                 ""
@@ -331,7 +352,14 @@ def truth(screens: int, time_text: str, name: str) -> None:
             ]
         )
         print(rows[-1], file=sys.stderr, flush=True)
-    head = ["screen", "s", "pairs", "lines that matter, %", "wrong", "whole over these, %"]
+    head = [
+        "screen",
+        "s",
+        "pairs",
+        "lines with an effect: measured (true), %",
+        "wrong",
+        "whole over these, %",
+    ]
     body = [
         markdown_table(head, rows),
         "",
@@ -340,7 +368,8 @@ def truth(screens: int, time_text: str, name: str) -> None:
         f"Half-width of a line, median: {np.median(halves):.2f} %.",
         "Named with the right sign: "
         + "; ".join(
-            f"{line} ({percent(math.exp(true[line]))} %): {count} of {screens}"
+            f"{line} ({percent(math.exp(np.mean([one[line] for one in truths])))} %): "
+            f"{count} of {screens}"
             for line, count in named.items()
         )
         + ".",
