@@ -63,8 +63,10 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     let mut load = plan.load.clone();
     told.fit(&mut load)?;
     if plan.arms.is_empty() {
-        // Each arm fits it to what it asks itself.
         plan.load = load;
+    } else {
+        // Each arm fits the rest to what it asks itself; errors have one policy for all arms.
+        plan.load.errors = load.errors;
     }
     load::check(&plan.load)?;
     load::check_arms(&plan)?;

@@ -28,6 +28,9 @@ pub struct Demands {
     pub copy_ns: f64,
     pub search_ns: f64,
     pub row_ns: f64,
+    /// How long the thread sleeps for a row, on average over all of them: rows whose page of the
+    /// data file is not in memory.
+    pub row_wait_ns: f64,
     /// A page that is not cached: CPU time of reading it, and how long the thread sleeps for it.
     pub read_ns: f64,
     pub miss_ns: f64,
@@ -59,6 +62,7 @@ impl Default for Demands {
             copy_ns: 30.0,
             search_ns: 80.0,
             row_ns: 700.0,
+            row_wait_ns: 0.0,
             read_ns: 1_500.0,
             miss_ns: 0.0,
             lock_lines: 2,
@@ -100,6 +104,7 @@ impl Demands {
             copy_ps: ps(self.copy_ns),
             search_ps: ps(self.search_ns),
             row_ps: ps(self.row_ns),
+            row_wait_ps: ps(self.row_wait_ns),
             read_ps: ps(self.read_ns),
             miss_ps: ps(self.miss_ns),
             lock_lines: self.lock_lines,
@@ -130,6 +135,7 @@ pub struct ServerPs {
     pub copy_ps: Ps,
     pub search_ps: Ps,
     pub row_ps: Ps,
+    pub row_wait_ps: Ps,
     pub read_ps: Ps,
     pub miss_ps: Ps,
     pub lock_lines: u32,

@@ -34,6 +34,8 @@ enum ServerStep {
     WakeWaiter(u32),
     /// Sleep while a page is read.
     Read,
+    /// Sleep while a row is read.
+    ReadRow,
     GoOn,
     /// Give the lock back, and sleep until a page has arrived in a block, or a block is free.
     Await {
@@ -129,6 +131,10 @@ impl ServerThread {
                 self.due = ServerStep::GoOn;
                 return NowDoes::Sleeps(world.demands.miss_ps);
             }
+            ServerStep::ReadRow => {
+                self.due = ServerStep::GoOn;
+                return NowDoes::Sleeps(world.spread.vary(world.demands.row_wait_ps));
+            }
             ServerStep::GoOn => {}
             ServerStep::Await { seg, block } => {
                 world.cache.await_page(seg, block, moment.thread);
@@ -213,7 +219,10 @@ impl ServerThread {
                 }
                 Act::Row(_) => {
                     until.work_ps += demands.row_ps;
-                    continue;
+                    if demands.row_wait_ps == 0 {
+                        continue;
+                    }
+                    ServerStep::ReadRow
                 }
                 Act::Point => {
                     until.work_ps += demands.point_ps;

@@ -107,6 +107,31 @@ fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
     sum_ns / queries as f64
 }
 
+/// Sleeps take as long as asked, and the wake-ups after them.
+#[test]
+fn a_row_that_is_not_in_memory_is_slept_for() {
+    let (run, waits) = (usual(), 200_000.0);
+    let run = |row_wait_ns| VirtualRun {
+        connections: 1,
+        points: 10,
+        demands: Demands {
+            spread: 0.0,
+            row_wait_ns,
+            ..Demands::default()
+        },
+        ..run.clone()
+    };
+    let (there, away) = (figures(&run(0.0)).qps(), figures(&run(waits)).qps());
+    let more_ns = 1e9 / away - 1e9 / there;
+    let host = HostCosts::default();
+    let least_ns = 10.0 * waits;
+    let most_ns = 10.0 * (waits + host.timer_ns + host.wake_sleeping_ns + 5.0 * host.switch_ns);
+    assert!(
+        (least_ns..most_ns).contains(&more_ns),
+        "{more_ns} of {least_ns}"
+    );
+}
+
 #[test]
 fn one_connection_takes_the_sum_of_its_parts() {
     for cpus in [1, 2, 5] {
