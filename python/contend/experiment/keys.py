@@ -21,6 +21,7 @@ from contend.experiment.model import SpecError
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.model import Setting
 from contend.experiment.settings.place import PLACE_MEANINGS
+from contend.experiment.settings.screen import SCREEN
 from contend.experiment.settings.tables import Nested, can_vary
 from contend.experiment.settings.values import (
     BaseKind,
@@ -353,5 +354,6 @@ def known_paths() -> tuple[str, ...]:
 
 
 def factor_paths() -> tuple[str, ...]:
-    """The known paths that can be factors."""
-    return tuple(path for path in known_paths() if resolve(path).can_vary)
+    """The known paths that can be factors. The cells of a screen are chosen by contend."""
+    chosen = {setting.path for setting in SCREEN}
+    return tuple(path for path in known_paths() if resolve(path).can_vary and path not in chosen)
