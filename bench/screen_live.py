@@ -58,16 +58,12 @@ FASTER: dict[str, float] = {
 
 NEW = "2"
 
-MODEL = """
+FILE = """
 [experiment]
-name = "screen-truth"
+name = "screen-{name}"
 question = "Which of these 12 lines matter?"
 
-[server]
-kind = "model"
-
-[server.options]
-key_cache_segments = 64
+{server}
 
 [screen.old]
 {old}
@@ -75,14 +71,7 @@ key_cache_segments = 64
 [screen.new]
 {new}
 
-[data]
-engine = "MyISAM"
-rows = 100_000
-k = "row_number"
-
-[workload]
-kind = "random_points"
-points = 100
+{tables}
 
 [load]
 connections = 8
@@ -90,6 +79,32 @@ seed = {seed}
 
 [compare]
 at_most = "{time}"
+"""
+
+MODEL_SERVER = """[server]
+kind = "model"
+
+[server.options]
+key_cache_segments = 64"""
+
+MODEL_TABLES = """[data]
+engine = "MyISAM"
+rows = 100_000
+k = "row_number"
+
+[workload]
+kind = "random_points"
+points = 100"""
+
+MARIADB_SERVER = """[server]
+kind = "mariadb"
+"""
+
+MARIADB_TABLES = """[data]
+rows = 100_000
+
+[workload]
+kind = "{workload}"
 """
 
 IGNORED = (
@@ -112,34 +127,6 @@ LINES: dict[str, tuple[str, str]] = {
     "sort_buffer_size": ('"2M"', '"256K"'),
     "innodb_stats_persistent": ('"ON"', '"OFF"'),
 }
-
-MARIADB = """
-[experiment]
-name = "screen-{workload}"
-question = "Which of these 12 lines matter for {workload}?"
-
-[server]
-kind = "mariadb"
-
-[screen.old]
-{old}
-
-[screen.new]
-{new}
-
-[data]
-rows = 100_000
-
-[workload]
-kind = "{workload}"
-
-[load]
-connections = 8
-seed = {seed}
-
-[compare]
-at_most = "{time}"
-"""
 
 
 def screened(
@@ -185,24 +172,13 @@ def percent(ratio: float) -> str:
 
 # --- known truth ---
 
-CALIBRATION = """
+CALIBRATION = f"""
 [experiment]
 name = "screen-calibration"
 
-[server]
-kind = "model"
+{MODEL_SERVER}
 
-[server.options]
-key_cache_segments = 64
-
-[data]
-engine = "MyISAM"
-rows = 100_000
-k = "row_number"
-
-[workload]
-kind = "random_points"
-points = 100
+{MODEL_TABLES}
 
 [load]
 connections = 8
@@ -211,7 +187,7 @@ connections = 8
 "server.knobs.outside_lock_ns" = [0, 200]
 
 [compare]
-baseline = { "server.knobs.outside_lock_ns" = 0 }
+baseline = {{ "server.knobs.outside_lock_ns" = 0 }}
 at_most = "30s"
 """
 
@@ -316,7 +292,15 @@ def truth(screens: int, time_text: str, name: str) -> None:
     for number in range(1, screens + 1):
         old = "\n".join(f"{one} = 1" for one in IGNORED)
         new = "\n".join(f"{one} = {NEW}" for one in IGNORED)
-        text = MODEL.format(old=old, new=new, time=time_text, seed=number)
+        text = FILE.format(
+            name="truth",
+            server=MODEL_SERVER,
+            tables=MODEL_TABLES,
+            old=old,
+            new=new,
+            time=time_text,
+            seed=number,
+        )
         with tempfile.TemporaryDirectory() as folder:
             found, records, took_s = screened(text, Path(folder), None)
         true = truth_of(work, work.seen(records))
@@ -386,8 +370,10 @@ def mariadb(runs: int, time_text: str, server: str, name: str) -> None:
         answers: list[ScreenFound] = []
         notes = []
         for number in range(1, runs + 1):
-            text = MARIADB.format(
-                workload=workload,
+            text = FILE.format(
+                name=workload,
+                server=MARIADB_SERVER,
+                tables=MARIADB_TABLES.format(workload=workload),
                 old="\n".join(f"{one} = {old}" for one, (old, _) in LINES.items()),
                 new="\n".join(f"{one} = {new}" for one, (_, new) in LINES.items()),
                 time=time_text,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_screen import by_effects, screen_experiment, write_screen
+from made_up_screen import DOUBLE, FLUSH, POOL, by_effects, screen_experiment, write_screen
 from transcripts import check
 
 from contend.cli.main import main
@@ -19,11 +19,6 @@ from contend.report.build import build
 from contend.sections.screen import cnf_text
 from contend.store import RunFolder
 
-FLUSH, POOL, DOUBLE = (
-    "innodb_flush_log_at_trx_commit",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-)
 EVERY = {
     **{FLUSH: 1.1, POOL: 0.9, DOUBLE: 1.2, "table_open_cache": 1.1, "thread_cache_size": 0.9},
     **{"query_cache_type": 0.9, "innodb_adaptive_hash_index": 1.1},

@@ -63,6 +63,15 @@ connections = 8
 repeats = 6
 """
 
+FLUSH, POOL, DOUBLE, CACHE = (
+    "innodb_flush_log_at_trx_commit",
+    "innodb_buffer_pool_size",
+    "innodb_doublewrite",
+    "table_open_cache",
+)
+ROWS = 8
+"""Pairs of a round with the seven lines of the experiment."""
+
 PAIR_S = 3.0
 AT_MS = "2026-03-01T10:00:00.000+00:00"
 DESIGN = Design("slices", servers=2)

@@ -8,7 +8,7 @@ from typing import Any
 from contend.experiment.build_workload import Levels
 from contend.experiment.document import Document
 from contend.experiment.model import Factor, same_level
-from contend.experiment.screen import all_old, factors_of, is_screen
+from contend.experiment.screen import all_old, factors_of
 from contend.experiment.settings.equal_load import ALONE, EQUAL, RATE
 from contend.experiment.settings.options import (
     CHANGE,
@@ -36,11 +36,11 @@ def read_screen(
         if setting.path in levels or setting.key.name in document.table(("screen",)):
             place = ("factors", setting.path) if setting.path in levels else setting.steps
             document.refuse(place, f"{setting.path} is chosen by contend", hint="Leave it out.")
-    if not is_screen(values):
+    lines = len(lines_of(values))
+    if not lines:
         return (), {}
     _refuse_others(document, values, levels)
     _check_lines(document, values)
-    lines = len(lines_of(values))
     if lines < LINES_MIN:
         document.refuse(
             ("screen",),

@@ -24,11 +24,6 @@ Pair = tuple[str, str]
 """The digits of the two cells of a block; the first is at the first place."""
 
 
-def is_screen(values: Mapping[str, object]) -> bool:
-    """Whether an experiment with these values screens lines."""
-    return bool(values[OLD.path] or values[NEW.path])
-
-
 def rows_of(lines: int) -> tuple[str, ...]:
     """The rows of the design as digits; the first has all lines new."""
     # numpy takes a tenth of a second, and few commands read a screen.

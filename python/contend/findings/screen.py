@@ -214,10 +214,11 @@ def costs_by_line(
     experiment: Experiment, records: Sequence[RunRecord], metric: Metric
 ) -> tuple[LineFound, ...]:
     """Each line's effect on another metric, each interval by itself; empty without its figures."""
-    pairs = pairs_in(records, OF_LINES)
-    if not np.any(np.isfinite(log_ratios(pairs, metric))):
+    if not (pairs := pairs_in(records, OF_LINES)):
         return ()
-    return effects_of(experiment, pairs, metric, described("described", experiment))
+    lines = effects_of(experiment, pairs, metric, described("described", experiment))
+    is_known = any(math.isfinite(one.finding.change.ratio) for one in lines)
+    return lines if is_known else ()
 
 
 def crossed_lines(found: ScreenFound, most: int = CROSSING_LINES_MAX) -> tuple[int, ...]:

@@ -70,16 +70,8 @@ class GoalSchedule(PlannedRuns):
 
     def next(self) -> list[Planned]:
         """The next run; at the end, which is stored with its reason, an empty list."""
-        run = self._next_planned()
-        if run is None:
-            more = self._more()
-            if isinstance(more, str):
-                self._folder.finish(more)
-                return []
-            self._folder.add_planned(more)
-            self._planned += more
-            run = more[0]
-        return [run]
+        run = self._next_planned() or self._extended(self._more())
+        return [] if run is None else [run]
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         self._ended |= {record.run for record in records}

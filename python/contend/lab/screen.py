@@ -125,6 +125,9 @@ class ScreenEffort(Effort):
 class ScreenSchedule(PlannedRuns):
     """Hands out one pair at a time, and adds pairs to the part that has time left."""
 
+    effort: ScreenEffort
+    effort_class = ScreenEffort
+
     def __init__(
         self,
         experiment: Experiment,
@@ -133,9 +136,6 @@ class ScreenSchedule(PlannedRuns):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(experiment, folder, design, clock)
-        self.effort: ScreenEffort = ScreenEffort(
-            experiment, design, clock, spent_s=self.effort.spent_s
-        )
         self._records = list(folder.records())
         self._found: ScreenFound | None = None
         """The answer when the first part ended."""
@@ -148,13 +148,9 @@ class ScreenSchedule(PlannedRuns):
     def next(self) -> list[Planned]:
         run = self._next_planned()
         if run is None or self._is_out_of_time(run):
-            more = self._more() if run is None else self._why_over()
-            if isinstance(more, str):
-                self._folder.finish(more)
-                return []
-            self._folder.add_planned(more)
-            self._planned += more
-            run = more[0]
+            run = self._extended(self._more() if run is None else self._why_over())
+        if run is None:
+            return []
         return [each for each in self._planned if each.block == run.block]
 
     def ended(self, records: Sequence[RunRecord]) -> None:

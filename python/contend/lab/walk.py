@@ -64,6 +64,8 @@ class RunSchedule(Protocol):
 class PlannedRuns:
     """The runs of a folder, planned and ended: what every schedule keeps."""
 
+    effort_class: type[Effort] = Effort
+
     def __init__(
         self,
         experiment: Experiment,
@@ -77,7 +79,7 @@ class PlannedRuns:
         self._planned = list(folder.meta().planned)
         before = folder.ended()
         self._ended = {run.run for run in before}
-        self.effort = Effort(experiment, design, clock, spent_s=spent_s(before))
+        self.effort = self.effort_class(experiment, design, clock, spent_s=spent_s(before))
 
     @property
     def blocks(self) -> int:
@@ -92,6 +94,16 @@ class PlannedRuns:
 
     def _next_planned(self) -> Planned | None:
         return next((each for each in self._planned if each.run not in self._ended), None)
+
+    def _extended(self, more: tuple[Planned, ...] | str) -> Planned | None:
+        """Plan these runs, and return the first of them; None at the end, whose reason is stored
+        instead."""
+        if isinstance(more, str):
+            self._folder.finish(more)
+            return None
+        self._folder.add_planned(more)
+        self._planned += more
+        return more[0]
 
 
 class Schedule(PlannedRuns):

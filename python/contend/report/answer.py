@@ -131,23 +131,24 @@ def answer_of(
 def _of_goal(goal: GoalRead, study: Study, progress: Progress) -> Answer:
     sentence, *others = goal_sentences(goal)
     if not study.finished:
-        sentence = ReportText(
-            "The search is not finished; so far ({}) {}",
-            _so_far(progress),
-            within_sentence(sentence),
-        )
+        sentence = _so_far_text("search", sentence, progress)
     return Answer(sentence, basis_of_goal(goal), tuple(others))
 
 
 def _of_screen(screen: ScreenRead, study: Study, progress: Progress) -> Answer:
     sentence, *others = screen_sentences(screen)
     if not study.finished:
-        sentence = ReportText(
-            "The screen is not finished; so far ({}) {}",
-            _so_far(progress),
-            within_sentence(sentence),
-        )
+        sentence = _so_far_text("screen", sentence, progress)
     return Answer(sentence, basis_of_screen(screen), tuple(others))
+
+
+def _so_far_text(what: str, sentence: ReportText, progress: Progress) -> ReportText:
+    return ReportText(
+        "The {} is not finished; so far ({}) {}",
+        what,
+        _so_far(progress),
+        within_sentence(sentence),
+    )
 
 
 def _nothing(study: Study, progress: Progress) -> Answer:

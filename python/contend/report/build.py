@@ -128,10 +128,10 @@ def _report(folder: RunFolder, study: Study) -> Report:
     charts = part("Charts", lambda: panel_charts(study.metrics, panels, layout, arrival), ())
     costs = part("Costs of each level", lambda: _comparable(costs_of(study), study), ())
     growth = next((one.shown for one in made if one.section is shape.SECTION and one.shown), None)
-    goal = next((one.shown for one in made if one.section is GOAL and one.shown), None)
-    screen = next((one.shown for one in made if one.section is SCREEN and one.shown), None)
-    goal = screen or goal
-    others = (*(goal.charts if goal else ()), *(growth.charts if growth else ()), *charts)
+    answered = next(
+        (one.shown for one in made if one.section in (GOAL, SCREEN) and one.shown), None
+    )
+    others = (*(answered.charts if answered else ()), *(growth.charts if growth else ()), *charts)
     picture = part(
         "The picture", lambda: picture_of(study.roles, layout, panels, compared[0], others), None
     )

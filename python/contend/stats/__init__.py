@@ -15,9 +15,6 @@ from contend.stats.components import (
 from contend.stats.contrasts import Place, TableShape
 from contend.stats.crossing import (
     CROSSING_LINES_MAX,
-    CROSSING_LINES_MIN,
-    Corner,
-    CrossingAnswer,
     crossing_pairs,
     together,
 )
@@ -33,7 +30,7 @@ from contend.stats.estimate import (
     sign_flip_p,
     weighted,
 )
-from contend.stats.fit import DF_MIN, fitted, residuals
+from contend.stats.fit import fitted, residuals
 from contend.stats.goal import GoalAnswer, RateRun, RateSearch, rounded_rate
 from contend.stats.histogram import HistogramError, count_above, merge_percentiles
 from contend.stats.planning import (
@@ -48,8 +45,6 @@ from contend.stats.planning import (
     units_to_reach,
 )
 from contend.stats.screen import (
-    SCREEN_LINES_MAX,
-    SCREEN_LINES_MIN,
     screen_effects,
     screen_rows,
     sum_of,

@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_screen import by_effects, pair_of, screen_experiment, screen_of_lines
+from made_up_screen import (
+    DOUBLE,
+    FLUSH,
+    POOL,
+    by_effects,
+    pair_of,
+    screen_experiment,
+    screen_of_lines,
+)
 
 from contend.experiment import (
     OF_LINES,
@@ -44,11 +52,6 @@ from contend.findings.screen import (
 from contend.metrics import FIXED
 from contend.store import RunRecord
 
-FLUSH, POOL, DOUBLE = (
-    "innodb_flush_log_at_trx_commit",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-)
 QPS = FIXED["qps"]
 Rate = Callable[[set[str]], float]
 

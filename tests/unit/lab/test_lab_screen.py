@@ -13,7 +13,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_screen import DESIGN, by_effects, pair_of, screen_experiment, screen_of_lines
+from made_up_screen import (
+    CACHE,
+    DESIGN,
+    DOUBLE,
+    FLUSH,
+    POOL,
+    ROWS,
+    by_effects,
+    pair_of,
+    screen_experiment,
+    screen_of_lines,
+)
 
 from contend.experiment import (
     OF_LINES,
@@ -40,15 +51,6 @@ from contend.lab.screen import (
 from contend.store import RunFolder, RunRecord
 
 LINES, OPTIONS = "screen.lines", "server.options"
-FLUSH, POOL, DOUBLE, CACHE = (
-    "innodb_flush_log_at_trx_commit",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-    "table_open_cache",
-)
-ROWS = 8
-"""Pairs of a round with the seven lines of the experiment."""
-
 Pair = tuple[str, str]
 Rate = Callable[[set[str]], float]
 

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 from fake_load import FakeLoad, done_of
 from lab_fakes import FakeTestbed, SessionBench, experiment
-from made_up_screen import by_effects, new_lines, screen_experiment, screen_of_lines
+from made_up_screen import (
+    CACHE,
+    FLUSH,
+    POOL,
+    ROWS,
+    by_effects,
+    new_lines,
+    screen_experiment,
+    screen_of_lines,
+)
 
 from contend import host
 from contend.errors import RequestError, WorkError
@@ -38,15 +47,6 @@ from contend.servers.errors import ServerDied
 from contend.store import RunFolder
 
 LINES, OPTIONS = "screen.lines", "server.options"
-FLUSH, POOL, DOUBLE, CACHE = (
-    "innodb_flush_log_at_trx_commit",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-    "table_open_cache",
-)
-ROWS = 8
-"""Pairs of a round with the seven lines of the experiment."""
-
 Rate = Callable[[set[str]], float]
 TWO = by_effects({FLUSH: 1.4, POOL: 0.7})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up_screen import by_effects, screen_experiment, write_screen
+from made_up_screen import DOUBLE, FLUSH, POOL, by_effects, screen_experiment, write_screen
 from shown import as_text, report_of
 
 from contend.experiment import load_experiment
@@ -16,11 +16,6 @@ from contend.report import as_json
 from contend.sections.screen import cnf_text, given_up
 from contend.store import RunFolder
 
-FLUSH, POOL, DOUBLE = (
-    "innodb_flush_log_at_trx_commit",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-)
 SERVER_OR_HOST = "the transactions of the last second if the server or its host crashes"
 HOST = "the transactions of the last second if the host crashes"
 TORN = "the repair of pages that a crash leaves half written"

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from contend.stats import (
-    DF_MIN,
     Change,
-    Corner,
     crossing_pairs,
     fitted,
     screen_effects,
@@ -23,6 +21,8 @@ from contend.stats import (
     sum_of,
     together,
 )
+from contend.stats.crossing import Corner
+from contend.stats.fit import DF_MIN
 
 JUDGED = {"confidence": 0.95, "margin": 0.02}
 effect = st.floats(-0.3, 0.3)
