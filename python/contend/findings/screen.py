@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class ScreenFound:
         total: all lines new over all old, as the sum of the effects; better: the same of the lines
             that make the metric better, None without any. They are descriptions.
         crossed: numbers of the lines that were crossed; alone: what each does with all other lines
-            old; together: each two of them. Empty if none were crossed.
+            old, a description; together: each two of them. Empty if none were crossed.
         proof: the new set over the old set with only the lines that matter; None if not measured.
         pairs: measured pairs by part.
     """
@@ -262,7 +262,8 @@ def _crossed(
             LineFound(
                 number,
                 experiment.lines[number],
-                _finding(experiment, metric, family, names[number], change),
+                # The chance of error is that of lines together.
+                _finding(experiment, metric, family, names[number], replace(change, verdict=None)),
             )
             for number, change in zip(crossed, answer.alone, strict=True)
         ),
