@@ -142,10 +142,9 @@ def _which(read: ScreenRead) -> ReportText:
         "; ",
         (
             ReportText(
-                "{}, {}", line_text(one.line), amount_text(one.finding, with_noun=one is first)
+                "{}, {}", line_text(one.line), amount_text(one.finding, with_noun=place == 0)
             )
-            for first in read.matter[:1]
-            for one in read.matter
+            for place, one in enumerate(read.matter)
         ),
     )
     verb = "matters" if len(found.matter) == 1 else "matter"
@@ -162,14 +161,18 @@ def _proof(read: ScreenRead) -> ReportText:
     found, proof = read.found, read.found.proof
     count = len(found.matter)
     if count == len(found.lines):
-        return ReportText("Every line matters, so the new set cannot be smaller.")
+        return ReportText("Every line matters, so the whole new set is needed for all it does.")
     few = (
         ReportText("This line gives" if count == 1 else "These {} lines give", *_counted(count))
         if count
         else ReportText("")
     )
     if proof is None or proof.change.df <= 0:
-        return ReportText("Whether that is all of the new set was not measured.")
+        return ReportText(
+            "Whether that is all of the new set was not measured."
+            if count
+            else "The whole new set was not compared with the old one."
+        )
     whole = ReportText("the whole new set")
     if proof.tone == "equivalent":
         if not count:
@@ -228,19 +231,14 @@ def _counted(count: int) -> tuple[Constant, ...]:
 def _together(read: ScreenRead, one: TogetherFound) -> ReportText:
     """What two lines do together beyond what each does alone."""
     alone = {each.number: each for each in read.found.alone}
-    lines = [read.found.lines[number].line for number in (one.one, one.other)]
-    both, first, second = (
-        (line_text(lines[0]), line_text(lines[1])),
-        *(gain_text(alone[number].finding.change) for number in (one.one, one.other)),
-    )
+    both = [alone[number] for number in (one.one, one.other)]
     word = one.finding.metric.changed(one.finding.change.verdict or "")
     return ReportText(
         "{} and {} work together: both at once are {} than each by itself would make them "
         "({} % and {} % with all other lines old).",
-        *both,
+        *(line_text(each.line) for each in both),
         changed_text(one.finding.change, word),
-        first,
-        second,
+        *(gain_text(each.finding.change) for each in both),
     )
 
 
