@@ -28,9 +28,10 @@ pub struct Demands {
     pub copy_ns: f64,
     pub search_ns: f64,
     pub row_ns: f64,
-    /// How long the thread sleeps for a row, on average over all of them: rows whose page of the
-    /// data file is not in memory.
+    /// How long the thread sleeps for a row, on average over all of them, and for a row whose page
+    /// of the data file is not in memory.
     pub row_wait_ns: f64,
+    pub disk_ns: f64,
     /// A page that is not cached: CPU time of reading it, and how long the thread sleeps for it.
     pub read_ns: f64,
     pub miss_ns: f64,
@@ -63,6 +64,7 @@ impl Default for Demands {
             search_ns: 80.0,
             row_ns: 700.0,
             row_wait_ns: 0.0,
+            disk_ns: 8_000_000.0,
             read_ns: 1_500.0,
             miss_ns: 0.0,
             lock_lines: 2,
@@ -80,6 +82,16 @@ impl Demands {
     /// The name of a figure that is impossible.
     pub fn check(&self) -> Result<(), String> {
         check_times("demands", self)?;
+        if self.row_wait_ns > self.disk_ns {
+            let Self {
+                row_wait_ns,
+                disk_ns,
+                ..
+            } = self;
+            return Err(format!(
+                "demands.row_wait_ns: {row_wait_ns} on average is more than disk_ns, {disk_ns}"
+            ));
+        }
         match (0.0..=1.0).contains(&self.spread) {
             true => Ok(()),
             false => Err(format!(
@@ -104,7 +116,8 @@ impl Demands {
             copy_ps: ps(self.copy_ns),
             search_ps: ps(self.search_ns),
             row_ps: ps(self.row_ns),
-            row_wait_ps: ps(self.row_wait_ns),
+            row_away_share: (self.row_wait_ns / self.disk_ns.max(1.0)).min(1.0),
+            disk_ps: ps(self.disk_ns),
             read_ps: ps(self.read_ns),
             miss_ps: ps(self.miss_ns),
             lock_lines: self.lock_lines,
@@ -135,7 +148,9 @@ pub struct ServerPs {
     pub copy_ps: Ps,
     pub search_ps: Ps,
     pub row_ps: Ps,
-    pub row_wait_ps: Ps,
+    /// The share of rows whose page is not in memory.
+    pub row_away_share: f64,
+    pub disk_ps: Ps,
     pub read_ps: Ps,
     pub miss_ps: Ps,
     pub lock_lines: u32,
@@ -177,6 +192,12 @@ impl Variation {
         }
         let drawn = self.stream.next_u64() >> 48;
         (ps * (self.least + ((drawn * self.span) >> 16))) >> 16
+    }
+
+    /// Whether something happens that does so in this share of cases.
+    #[inline]
+    pub fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && ((self.stream.next_u64() >> 32) as f64) < share * 4_294_967_296.0
     }
 }
 

@@ -133,7 +133,7 @@ impl ServerThread {
             }
             ServerStep::ReadRow => {
                 self.due = ServerStep::GoOn;
-                return NowDoes::Sleeps(world.spread.vary(world.demands.row_wait_ps));
+                return NowDoes::Sleeps(world.spread.vary(world.demands.disk_ps));
             }
             ServerStep::GoOn => {}
             ServerStep::Await { seg, block } => {
@@ -219,7 +219,7 @@ impl ServerThread {
                 }
                 Act::Row(_) => {
                     until.work_ps += demands.row_ps;
-                    if demands.row_wait_ps == 0 {
+                    if !world.spread.happens(demands.row_away_share) {
                         continue;
                     }
                     ServerStep::ReadRow

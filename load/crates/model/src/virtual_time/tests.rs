@@ -107,29 +107,34 @@ fn demand_ns(run: &VirtualRun, queries: u64) -> f64 {
     sum_ns / queries as f64
 }
 
-/// Sleeps take as long as asked, and the wake-ups after them.
+/// A row that is away is slept for as long as the disk takes, and only that share of rows is.
 #[test]
 fn a_row_that_is_not_in_memory_is_slept_for() {
-    let (run, waits) = (usual(), 200_000.0);
-    let run = |row_wait_ns| VirtualRun {
+    let (disk_ns, points) = (2_000_000.0, 10.0);
+    let run = |share: f64| VirtualRun {
         connections: 1,
-        points: 10,
+        points: points as u32,
         demands: Demands {
             spread: 0.0,
-            row_wait_ns,
+            row_wait_ns: share * disk_ns,
+            disk_ns,
             ..Demands::default()
         },
-        ..run.clone()
+        measure_s: 1.0,
+        ..usual()
     };
-    let (there, away) = (figures(&run(0.0)).qps(), figures(&run(waits)).qps());
-    let more_ns = 1e9 / away - 1e9 / there;
+    let there_ns = 1e9 / figures(&run(0.0)).qps();
     let host = HostCosts::default();
-    let least_ns = 10.0 * waits;
-    let most_ns = 10.0 * (waits + host.timer_ns + host.wake_sleeping_ns + 5.0 * host.switch_ns);
-    assert!(
-        (least_ns..most_ns).contains(&more_ns),
-        "{more_ns} of {least_ns}"
-    );
+    let more_ns = host.timer_ns + host.wake_sleeping_ns + 5.0 * host.switch_ns;
+    for (share, off) in [(1.0, 0.01), (0.1, 0.2)] {
+        let away_ns = 1e9 / figures(&run(share)).qps() - there_ns;
+        let of_a_row_ns = away_ns / (points * share);
+        let most_ns = (disk_ns + more_ns) * (1.0 + off);
+        assert!(
+            (disk_ns * (1.0 - off)..most_ns).contains(&of_a_row_ns),
+            "{share}: {of_a_row_ns}"
+        );
+    }
 }
 
 #[test]
