@@ -127,7 +127,8 @@ class Lab:
         for process in self._started:
             assert process.stdout is not None
             if not process.stdout.closed:
-                print(interrupt(process))
+                with process:
+                    print(interrupt(process))
 
     def contend(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run `contend` to its end."""

@@ -256,3 +256,15 @@ def test_a_password_that_is_given_away_by_name_arrives(tmp_path: Path) -> None:
             )
             read = server.secrets if answer == "rsa" else [bytes(server.received)]
             assert sum(text.count(PASSWORD.encode()) for text in read) >= 2
+
+
+def test_a_test_that_fails_does_not_wait_for_what_it_started(tmp_path: Path) -> None:
+    forever = tmp_path / "forever.py"
+    forever.write_text("import time\ntime.sleep(3600)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with (
+        pytest.raises(ZeroDivisionError),
+        Forked([], tmp_path, environment, script=str(forever)) as process,
+    ):
+        _ = 1 / 0
+    assert process.returncode == -signal.SIGKILL

@@ -28,6 +28,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+END_S = 120.0
+"""A process that was killed, or closed its streams, has ended long before."""
+
 
 class Forked(subprocess.Popen[str]):
     """A `contend`, with what tests use of `Popen`; or a script in its place."""
@@ -42,6 +45,7 @@ class Forked(subprocess.Popen[str]):
         self.args = list(words)
         self.stdin = None
         self.returncode: int | None = None  # type: ignore[assignment]
+        self._reader: threading.Thread | None = None
         self._child_created = False  # The interpreter has no child to wait for when this is gone.
         ours, theirs = zip(*(os.pipe() for _ in range(3)), strict=True)
         self._ended, out, err = ours
@@ -74,10 +78,26 @@ class Forked(subprocess.Popen[str]):
             self.returncode = os.waitstatus_to_exitcode(*struct.unpack("i", said))
         return self.returncode
 
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """A test that failed or ran out of time does not wait for what it started: nothing ends
+        that wait, since the time of a test is over only once."""
+        if kind is not None and self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+        self.wait(END_S)
+        # A file that is being read cannot be closed.
+        reads = self._reader is not None and self._reader.is_alive()
+        for stream in (self.stdout, *([] if reads else [self.stderr])):
+            if stream is not None:
+                stream.close()
+
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[str, str]:
         assert input is None and self.stdout is not None and self.stderr is not None
         said: list[str] = []
-        reader = threading.Thread(target=lambda: said.append(self.stderr.read()))  # type: ignore
+        # A daemon: what left its error stream to a process that lives on does not keep the tests.
+        self._reader = reader = threading.Thread(
+            target=lambda: said.append(self.stderr.read()),  # type: ignore[union-attr]
+            daemon=True,
+        )
         reader.start()
         out = self.stdout.read()
         reader.join()
