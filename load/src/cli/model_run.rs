@@ -1,5 +1,8 @@
 //! `contend-load model-run`: the model server in virtual time.
 
+mod line;
+mod runs;
+
 use contend_console::output;
 use contend_console::output::CommandError;
 use contend_figures::Latency;
@@ -15,6 +18,7 @@ use contend_random::Distribution;
 use contend_reactor::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,8 +30,12 @@ use std::time::Duration;
 /// query takes the sum of its demands and two wake-ups, on a single CPU also two switches. With
 /// more connections, queries per second are at most CPUs / CPU time of a query, and at most 1 /
 /// (visits of a query x hold time) of any lock.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
+    /// A file with one run per line, `-` for standard input: JSON objects whose keys are the options
+    /// with underscores. Each omitted key has the value of the option.
+    #[arg(long, value_name = "FILE")]
+    runs: Option<PathBuf>,
     /// CPUs, shared by the server and its client.
     #[arg(long, value_name = "N", default_value_t = 2)]
     cpus: u32,
@@ -39,10 +47,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Rows of the table.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(ROWS))]
     rows: u32,
     /// Keys per query, drawn like those of the workload random_points.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(POINTS))]
     points: u32,
     /// Distribution of keys: special, uniform, gaussian, pareto or zipfian, each with the usual
     /// parameters.
@@ -57,10 +65,10 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "512M", value_parser = bytes)]
     key_buffer_size: u64,
     /// The server's key_cache_division_limit, percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(DIVISION_LIMIT))]
     division_limit: u32,
     /// The server's key_cache_age_threshold, percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 300, value_parser = clap::value_parser!(u32).range(100..))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 300, value_parser = clap::value_parser!(u32).range(AGE_THRESHOLD))]
     age_threshold: u32,
     /// Descriptor of the index file; with the page's number it selects a page's segment. Several,
     /// separated by commas: one table of --rows rows for each, and each query reads one, drawn
@@ -93,6 +101,11 @@ pub struct Arguments {
     speed: bool,
 }
 
+const ROWS: RangeInclusive<i64> = 1..=u32::MAX as i64;
+const POINTS: RangeInclusive<i64> = 1..=65_535;
+const DIVISION_LIMIT: RangeInclusive<i64> = 1..=100;
+const AGE_THRESHOLD: RangeInclusive<i64> = 100..=u32::MAX as i64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum LockWord {
@@ -109,20 +122,31 @@ struct VirtualCosts {
 }
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode, CommandError> {
-    let run = run_of(arguments)?;
+    let costs = costs_of(arguments)?;
+    if let Some(file) = &arguments.runs {
+        return runs::main(file, arguments, &costs);
+    }
+    output::whole_json(&output_of(&run_of(arguments, costs)?, arguments.speed)?)
+}
+
+fn costs_of(arguments: &Arguments) -> Result<VirtualCosts, String> {
+    arguments.costs.as_deref().map_or_else(
+        || Ok(VirtualCosts::default()),
+        |file| read(file).map_err(|words| format!("--costs {}: {words}", file.display())),
+    )
+}
+
+/// Runs it; the whole output.
+fn output_of(run: &VirtualRun, speed: bool) -> Result<Value, String> {
     let mut response = Latency::new();
     let begun_ns = clock::thread_cpu_ns();
     let figures = run.run(&mut |ps| response.record_ns(ps / 1_000))?;
     let used_ns = clock::thread_cpu_ns().saturating_sub(begun_ns);
-    let took = arguments.speed.then(|| Duration::from_nanos(used_ns));
-    output::whole_json(&in_json(&run, &figures, &response.percentiles_us(), took))
+    let took = speed.then(|| Duration::from_nanos(used_ns));
+    Ok(in_json(run, &figures, &response.percentiles_us(), took))
 }
 
-fn run_of(arguments: &Arguments) -> Result<VirtualRun, String> {
-    let costs = arguments.costs.as_deref().map_or_else(
-        || Ok(VirtualCosts::default()),
-        |file| read(file).map_err(|words| format!("--costs {}: {words}", file.display())),
-    )?;
+fn run_of(arguments: &Arguments, costs: VirtualCosts) -> Result<VirtualRun, String> {
     let run = VirtualRun {
         cpus: arguments.cpus,
         connections: arguments.connections,
@@ -231,7 +255,7 @@ mod tests {
     fn run(words: &str) -> Result<VirtualRun, String> {
         let words = std::iter::once("model-run").chain(words.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        run_of(&line.arguments)
+        run_of(&line.arguments, costs_of(&line.arguments)?)
     }
 
     #[test]
@@ -325,12 +349,7 @@ mod tests {
     #[test]
     fn the_line_is_the_same_each_time() {
         let words = "--connections 6 --segments 4 --rows 20000 --seconds 0.01 --warmup 0.001";
-        let line = || {
-            let run = run(words).unwrap();
-            let mut response = Latency::new();
-            let figures = run.run(&mut |ps| response.record_ns(ps / 1_000)).unwrap();
-            in_json(&run, &figures, &response.percentiles_us(), None).to_string()
-        };
+        let line = || output_of(&run(words).unwrap(), false).unwrap().to_string();
         let first = line();
         assert!(first.contains("\"qps\":"));
         assert_eq!(first, line());

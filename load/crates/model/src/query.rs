@@ -245,6 +245,21 @@ impl PointQuery {
         self.keys.len()
     }
 
+    /// After `EnterIndex`: the walk begins one of the query's parts.
+    #[inline]
+    pub fn begins_part(&self) -> bool {
+        matches!(self.walk, Walk::Begin | Walk::Row | Walk::Only)
+    }
+
+    /// Parts of the query: each key is estimated, and looked for. A query of too many keys has only
+    /// the second of each.
+    pub fn parts(&self) -> usize {
+        match self.keys.len() {
+            keys @ ..=ESTIMATED_MAX => 2 * keys,
+            keys => keys,
+        }
+    }
+
     /// The next act; `seen` is the result of the last one.
     #[inline]
     pub fn next(&mut self, seen: ActResult) -> Act {

@@ -3,6 +3,7 @@
 use super::agenda::Ps;
 use super::lock::LockVisits;
 use super::machine::Happened;
+use super::server::QUERY;
 use crate::SegmentCounts;
 use serde_json::{Value, json};
 
@@ -16,6 +17,10 @@ pub struct VirtualFigures {
     pub begun: u64,
     pub answered: u64,
     pub batches: u64,
+    /// Points of a query.
+    pub points: u32,
+    /// How far all queries came, in units of [`QUERY`] for one.
+    pub progress: u64,
     /// Answers that were sent on each connection.
     pub answers: Vec<u64>,
     pub server_ps: Ps,
@@ -55,6 +60,8 @@ impl VirtualFigures {
             begun: self.begun - before.begun,
             answered: self.answered - before.answered,
             batches: self.batches - before.batches,
+            points: self.points,
+            progress: self.progress - before.progress,
             answers: (self.answers.iter().zip(&before.answers))
                 .map(|(now, then)| now - then)
                 .collect(),
@@ -94,6 +101,12 @@ impl VirtualFigures {
         self.answered as f64 / self.seconds()
     }
 
+    /// Points begun a second: `points` for a query, in equal parts as its keys are estimated and
+    /// looked for.
+    pub fn points_per_s(&self) -> f64 {
+        self.progress as f64 / QUERY as f64 * f64::from(self.points) / self.seconds()
+    }
+
     /// Visits to locks of segments.
     pub fn visits(&self) -> u64 {
         self.segments.iter().map(|one| one.lock.visits).sum()
@@ -126,6 +139,7 @@ impl VirtualFigures {
         json!({
             "seconds": self.seconds(),
             "qps": self.qps(),
+            "points_per_s": self.points_per_s(),
             "queries": self.answered,
             "answers_of_a_connection": {
                 "min": self.answers.iter().min(),

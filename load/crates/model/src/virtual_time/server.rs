@@ -15,6 +15,8 @@ pub struct ServerThread {
     query: PointQuery,
     /// The table that the query asks.
     table: u32,
+    /// The progress of a query's part.
+    part: u64,
     seen: ActResult,
     due: ServerStep,
     attempt: Attempt,
@@ -64,7 +66,12 @@ pub struct ServerWorld<'a> {
     /// Draws the keys of an event into the buffer, and its table.
     pub draw: &'a mut dyn FnMut(u64, &mut Vec<u32>) -> u32,
     pub keys: &'a mut Vec<u32>,
+    /// Adds up how far the queries are, in units of [`QUERY`] for one.
+    pub progress: &'a mut u64,
 }
+
+/// One query, as progress is counted.
+pub const QUERY: u64 = 1 << 32;
 
 /// Time that adds up until the next step.
 #[derive(Clone, Copy, Default)]
@@ -80,6 +87,7 @@ impl ServerThread {
             connection,
             query,
             table: 0,
+            part: 0,
             seen: ActResult::Nothing,
             due: ServerStep::Receive,
             attempt: Attempt::fresh(),
@@ -102,6 +110,7 @@ impl ServerThread {
                 self.table = (world.draw)(cycle, world.keys);
                 let parting = world.cache.parting_of(self.table);
                 self.query.begin(world.keys, parting);
+                self.part = QUERY / self.query.parts().max(1) as u64;
                 self.seen = ActResult::Nothing;
             }
             ServerStep::PassIndex(takes_ps) => {
@@ -167,7 +176,12 @@ impl ServerThread {
                 .query
                 .next(std::mem::replace(&mut self.seen, ActResult::Nothing));
             self.due = match act {
-                Act::EnterIndex => ServerStep::PassIndex(demands.enter_ps),
+                Act::EnterIndex => {
+                    if self.query.begins_part() {
+                        *world.progress += self.part;
+                    }
+                    ServerStep::PassIndex(demands.enter_ps)
+                }
                 Act::LeaveIndex => ServerStep::PassIndex(demands.leave_ps),
                 Act::Lock { seg } => {
                     self.attempt = Attempt::fresh();

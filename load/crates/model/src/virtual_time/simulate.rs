@@ -103,6 +103,7 @@ struct Simulation {
     begun: u64,
     answered: u64,
     batches: u64,
+    progress: u64,
 }
 
 /// Streams of the run's seed that are not those of its events.
@@ -161,6 +162,7 @@ impl Simulation {
             begun: 0,
             answered: 0,
             batches: 0,
+            progress: 0,
         })
     }
 
@@ -189,6 +191,7 @@ impl Simulation {
                         spread: &mut self.spread,
                         draw: &mut draw,
                         keys: &mut keys,
+                        progress: &mut self.progress,
                     },
                 ),
                 None => {
@@ -229,6 +232,8 @@ impl Simulation {
             begun: self.begun,
             answered: self.answered,
             batches: self.batches,
+            points: self.points,
+            progress: self.progress,
             answers: self.sockets.answers().collect(),
             server_ps: of(0..connections),
             client_ps: of(connections..connections + self.workers.len()),
