@@ -36,14 +36,17 @@ pub struct Arguments {
     /// with underscores. Each omitted key has the value of the option.
     #[arg(long, value_name = "FILE")]
     runs: Option<PathBuf>,
-    /// CPUs, shared by the server and its client.
+    /// CPUs of the server, which its client shares unless it has its own.
     #[arg(long, value_name = "N", default_value_t = 2)]
     cpus: u32,
+    /// CPUs that only the client uses, beyond --cpus. 0: client and server share the CPUs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    client_cpus: u32,
     /// Connections; each sends the next query as soon as it is answered.
     #[arg(long, value_name = "N", default_value_t = 8)]
     connections: u32,
-    /// Threads of the client. Default: one per CPU, but at most one per connection. With one per CPU
-    /// each stays on its own, like contend-load's.
+    /// Threads of the client. Default: one per CPU of the client, but at most one per connection.
+    /// With one per CPU each stays on its own, like contend-load's.
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// Rows of the table.
@@ -81,6 +84,7 @@ pub struct Arguments {
     )]
     descriptors: Vec<u32>,
     /// Which thread gets a released lock: the first to arrive, or the one that has waited longest.
+    /// barging_2010: as barging, with the constant pauses of glibc before 2.36.
     #[arg(long, value_enum, default_value_t = LockWord::Barging)]
     lock: LockWord,
     /// Maximum number of spins before a thread waiting for a lock sleeps; 0: it sleeps at once.
@@ -110,6 +114,8 @@ const AGE_THRESHOLD: RangeInclusive<i64> = 100..=u32::MAX as i64;
 #[value(rename_all = "snake_case")]
 enum LockWord {
     Barging,
+    #[value(name = "barging_2010")]
+    Barging2010,
     InTurn,
 }
 
@@ -149,10 +155,14 @@ fn output_of(run: &VirtualRun, speed: bool) -> Result<Value, String> {
 fn run_of(arguments: &Arguments, costs: VirtualCosts) -> Result<VirtualRun, String> {
     let run = VirtualRun {
         cpus: arguments.cpus,
+        client_cpus: arguments.client_cpus,
         connections: arguments.connections,
         workers: arguments
             .workers
-            .unwrap_or(arguments.cpus)
+            .unwrap_or(match arguments.client_cpus {
+                0 => arguments.cpus,
+                own => own,
+            })
             .min(arguments.connections),
         rows: arguments.rows,
         points: arguments.points,
@@ -167,6 +177,7 @@ fn run_of(arguments: &Arguments, costs: VirtualCosts) -> Result<VirtualRun, Stri
         descriptors: arguments.descriptors.clone(),
         handing: match arguments.lock {
             LockWord::Barging => Handing::Barging,
+            LockWord::Barging2010 => Handing::Barging2010,
             LockWord::InTurn => Handing::InTurn,
         },
         spins: arguments.spins,
@@ -193,6 +204,7 @@ fn in_json(
     let mut line = json!({
         "type": "model_run",
         "cpus": run.cpus,
+        "client_cpus": run.client_cpus,
         "connections": run.connections,
         "workers": run.workers,
         "points": run.points,
@@ -304,7 +316,8 @@ mod tests {
     fn what_cannot_be_run_is_refused_with_its_name() {
         for (words, said) in [
             ("--cpus 0", "0 CPUs"),
-            ("--cpus 97", "97 CPUs"),
+            ("--cpus 257", "257 CPUs"),
+            ("--cpus 200 --client-cpus 57", "client_cpus = 57"),
             ("--connections 0", "0 connections"),
             ("--connections 10001", "10001 connections"),
             ("--segments 65", "key_cache_segments = 65"),

@@ -30,6 +30,7 @@ fn set(options: &mut Arguments, key: &str, value: &Value) -> Result<(), String> 
     const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
     match key {
         "cpus" => options.cpus = number(value, ANY)?,
+        "client_cpus" => options.client_cpus = number(value, ANY)?,
         "connections" => options.connections = number(value, ANY)?,
         "workers" => options.workers = Some(number(value, ANY)?),
         "rows" => options.rows = number(value, ROWS)?,

@@ -9,7 +9,7 @@ pub type Ps = u64;
 /// A place with nothing ahead.
 pub const NEVER: Ps = u64::MAX >> PLACE_BITS;
 
-const PLACE_BITS: u32 = 7;
+const PLACE_BITS: u32 = 9;
 /// The most places possible.
 pub const PLACES_MAX: usize = 1 << PLACE_BITS;
 const NODES: usize = 2 * PLACES_MAX;
@@ -34,7 +34,7 @@ impl Agenda {
     #[inline]
     pub fn set(&mut self, place: usize, at_ps: Ps) {
         let mut node = (self.first_leaf + place) % NODES;
-        self.nodes[node] = (at_ps << PLACE_BITS) | place as u64;
+        self.nodes[node] = (at_ps.min(NEVER) << PLACE_BITS) | place as u64;
         while node > 1 {
             let parent = node / 2;
             let earlier = self.nodes[node].min(self.nodes[node ^ 1]);

@@ -16,9 +16,17 @@ pub struct HostCosts {
     pub handover_far_ns: f64,
     /// Number of CPUs, neighbours by number, that are near one another. 0: all are.
     pub near_cpus: u32,
+    /// CPUs that share a core, neighbours by number.
+    pub core_cpus: u32,
+    /// The share of its speed that a CPU keeps while another CPU of its core runs a thread.
+    pub core_share: f64,
     pub syscall_ns: f64,
     /// From one thread to another on the same CPU.
     pub switch_ns: f64,
+    /// CPU time of a thread that comes back to a CPU where others ran for at least `warm_ns`, or
+    /// comes from another CPU; in proportion if they ran for less.
+    pub cold_ns: f64,
+    pub warm_ns: f64,
     /// CPU time of the thread that wakes another.
     pub wake_ns: f64,
     /// The same for a thread whose CPU sleeps: the interrupt that wakes that.
@@ -48,8 +56,12 @@ impl Default for HostCosts {
             handover_near_ns: 45.0,
             handover_far_ns: 220.0,
             near_cpus: 0,
+            core_cpus: 1,
+            core_share: 1.0,
             syscall_ns: 130.0,
             switch_ns: 900.0,
+            cold_ns: 0.0,
+            warm_ns: 0.0,
             wake_ns: 900.0,
             kick_ns: 1_500.0,
             wake_polling_ns: 25_000.0,
@@ -71,6 +83,21 @@ impl HostCosts {
         check_times("host", self)?;
         if self.slice_ns < 1_000.0 {
             return Err("host.slice_ns: use 1000 or more".to_owned());
+        }
+        if self.core_cpus == 0 {
+            return Err("host.core_cpus: use 1 or more".to_owned());
+        }
+        if !(self.core_share > 0.0 && self.core_share <= 1.0) {
+            let share = self.core_share;
+            return Err(format!(
+                "host.core_share: {share}; use more than 0, at most 1"
+            ));
+        }
+        if !self.near_cpus.is_multiple_of(self.core_cpus) {
+            let (near, core) = (self.near_cpus, self.core_cpus);
+            return Err(format!(
+                "host.near_cpus: {near} is not a multiple of core_cpus, {core}"
+            ));
         }
         Ok(())
     }
@@ -101,4 +128,34 @@ pub fn check_times(of: &str, costs: &impl Serialize) -> Result<(), String> {
 pub fn ps(ns: f64) -> Ps {
     // A cast from floating point saturates.
     (ns * 1e3).round() as Ps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_and_near_cpus_must_fit() {
+        let with = |near_cpus, core_cpus, core_share| HostCosts {
+            near_cpus,
+            core_cpus,
+            core_share,
+            ..HostCosts::default()
+        };
+        for (near_cpus, core_cpus, core_share, wrong) in [
+            (0, 2, 0.6, ""),
+            (12, 2, 1.0, ""),
+            (3, 2, 1.0, "host.near_cpus"),
+            (0, 0, 1.0, "host.core_cpus"),
+            (0, 1, 0.0, "host.core_share"),
+            (0, 1, 1.1, "host.core_share"),
+            (0, 1, f64::NAN, "host.core_share"),
+        ] {
+            let checked = with(near_cpus, core_cpus, core_share).check();
+            match wrong {
+                "" => assert_eq!(checked, Ok(())),
+                key => assert!(checked.is_err_and(|words| words.contains(key)), "{key}"),
+            }
+        }
+    }
 }

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualFigures {
     pub time_ps: Ps,
+    /// The CPUs of the server; of the client too, if it has none of its own.
     pub cpus: u64,
-    /// The sum for all CPUs.
+    /// The sum for them.
     pub busy_ps: Ps,
     pub begun: u64,
     pub answered: u64,

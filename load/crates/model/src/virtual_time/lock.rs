@@ -19,6 +19,9 @@ use std::collections::VecDeque;
 pub enum Handing {
     /// The first to come: a running thread is faster than one that must be woken.
     Barging,
+    /// The same, with one pause between two looks: glibc before 2.36.
+    #[serde(rename = "barging_2010")]
+    Barging2010,
     /// The thread that has waited longest.
     InTurn,
 }
@@ -177,7 +180,9 @@ impl VirtualLock {
             self.begin_to_wait(attempt, moment, how);
         }
         let next = match how.handing {
-            Handing::Barging => self.barge(attempt, moment.thread, how, chance),
+            Handing::Barging | Handing::Barging2010 => {
+                self.barge(attempt, moment.thread, how, chance)
+            }
             Handing::InTurn => self.await_turn(attempt, moment.thread, chance),
         };
         match next {
@@ -208,7 +213,7 @@ impl VirtualLock {
         attempt.since_ps = moment.now_ps;
         attempt.pauses_max = how.spins;
         match how.handing {
-            Handing::Barging => {
+            Handing::Barging | Handing::Barging2010 => {
                 let enough = self.enough.max(0) as u32 * 2 + 10;
                 attempt.pauses_max = how.spins.min(enough);
             }
@@ -233,7 +238,11 @@ impl VirtualLock {
                     self.word = 1;
                     return AttemptNext::Take;
                 }
-                if let Some(pauses) = attempt.pause(chance) {
+                let pauses = match how.handing {
+                    Handing::Barging2010 => attempt.pause_once(),
+                    _ => attempt.pause(chance),
+                };
+                if let Some(pauses) = pauses {
                     return AttemptNext::Pause(pauses);
                 }
                 if how.spins > 0 {
@@ -295,7 +304,7 @@ impl VirtualLock {
         let takes_ps = self.line.take(moment.cpu, moment.now_ps, distances);
         let was = std::mem::replace(&mut self.word, 0);
         let wakes = match how.handing {
-            Handing::Barging => was == 2,
+            Handing::Barging | Handing::Barging2010 => was == 2,
             Handing::InTurn => self.hand_over(),
         };
         GivenBack { takes_ps, wakes }
@@ -328,6 +337,13 @@ impl Attempt {
         self.pauses += pauses;
         self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
         (self.pauses < self.pauses_max).then_some(pauses)
+    }
+
+    /// The same for pauses that do not grow.
+    fn pause_once(&mut self) -> Option<u32> {
+        let again = self.pauses < self.pauses_max;
+        self.pauses += u32::from(again);
+        again.then_some(1)
     }
 }
 
@@ -400,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_free_lock_is_taken_at_once_and_given_back_without_a_call() {
-        for handing in [Handing::Barging, Handing::InTurn] {
+        for handing in [Handing::Barging, Handing::Barging2010, Handing::InTurn] {
             let mut door = Door::new(handing, 100);
             assert_eq!(door.look(&mut Attempt::fresh(), 1, 0), Tried::Taken(0));
             assert!(!door.give_back(1, 7 * NS));
@@ -420,6 +436,7 @@ mod tests {
         for (handing, spins, most_ns) in [
             (Handing::Barging, 0, 100),
             (Handing::Barging, 100, 200),
+            (Handing::Barging2010, 100, 200),
             (Handing::InTurn, 100, 1_100),
         ] {
             let mut door = Door::new(handing, spins);

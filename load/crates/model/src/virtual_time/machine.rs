@@ -8,12 +8,24 @@
 
 use super::agenda::{Agenda, NEVER, PLACES_MAX, Ps};
 use super::costs::{HostCosts, ps};
+pub use super::cpu_set::CPUS_MAX;
+use super::cpu_set::CpuSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::ops::Range;
 
-/// CPUs of a machine: one place of the agenda is that of the timers.
-pub const CPUS_MAX: usize = 96;
+/// One place of the agenda is that of the timers.
 const _: () = assert!(CPUS_MAX < PLACES_MAX);
+
+/// Where a thread may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunsOn {
+    /// On all CPUs of the server, or of the client: the same ones, unless the client has its own.
+    Server,
+    Client,
+    /// On one CPU only.
+    Cpu(u16),
+}
 
 /// The next step of a thread is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +83,16 @@ struct VirtualThread {
     rest_ps: Ps,
     cpu: u16,
     is_kept: bool,
+    /// Where it ran last, and that CPU's busy time when it left.
+    ran_on: Option<u16>,
+    left_ps: Ps,
 }
 
 #[derive(Debug)]
 struct MachineCosts {
     switch_ps: Ps,
+    cold_ps: Ps,
+    warm_ps: Ps,
     wake_ps: Ps,
     kick_ps: Ps,
     wake_polling_ps: Ps,
@@ -90,13 +107,17 @@ struct MachineCosts {
 #[derive(Debug)]
 pub struct Machine {
     costs: MachineCosts,
+    /// The first CPU of the client; it has none of its own if that is their number.
+    client_first: usize,
     near_cpus: usize,
+    core_cpus: usize,
+    /// How long the work of 65,536 ps takes on a CPU whose core runs another thread.
+    shared_ps: u64,
     now_ps: Ps,
     agenda: Agenda,
     cpus: Vec<VirtualCpu>,
     threads: Vec<VirtualThread>,
-    /// A bit for each CPU that is idle.
-    idle: u128,
+    idle: CpuSet,
     /// Threads that wait for a CPU.
     waiting: usize,
     timers: BinaryHeap<Reverse<(Ps, u32)>>,
@@ -104,21 +125,39 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `kept` holds for each thread the CPU on which it is kept, if any. All threads wait to be
-    /// woken; those that are not kept begin spread over the CPUs.
-    pub fn new(cpus: usize, kept: impl Iterator<Item = Option<u16>>, costs: &HostCosts) -> Self {
-        let cpus = cpus.clamp(1, CPUS_MAX);
-        let threads = kept.zip(0u32..).map(|(kept, number)| VirtualThread {
-            had_ps: 0,
-            ran_ps: 0,
-            rest_ps: 0,
-            cpu: kept.unwrap_or(number as u16 % cpus as u16),
-            is_kept: kept.is_some(),
+    /// The client's own CPUs have the numbers behind those of the server. All threads wait to be
+    /// woken; those that are not kept on a CPU begin spread over theirs.
+    pub fn new(
+        server_cpus: usize,
+        client_cpus: usize,
+        threads: impl Iterator<Item = RunsOn>,
+        costs: &HostCosts,
+    ) -> Self {
+        let client_first = server_cpus.clamp(1, CPUS_MAX);
+        let cpus = (client_first + client_cpus).min(CPUS_MAX);
+        let threads = threads.zip(0..).map(|(runs_on, number): (_, usize)| {
+            let own_cpus = cpus - client_first;
+            let cpu = match runs_on {
+                RunsOn::Cpu(cpu) => cpu,
+                RunsOn::Client if own_cpus > 0 => (client_first + number % own_cpus) as u16,
+                RunsOn::Client | RunsOn::Server => (number % client_first) as u16,
+            };
+            VirtualThread {
+                had_ps: 0,
+                ran_ps: 0,
+                rest_ps: 0,
+                cpu,
+                is_kept: matches!(runs_on, RunsOn::Cpu(_)),
+                ran_on: None,
+                left_ps: 0,
+            }
         });
         Self {
             threads: threads.collect(),
             costs: MachineCosts {
                 switch_ps: ps(costs.switch_ns),
+                cold_ps: ps(costs.cold_ns),
+                warm_ps: ps(costs.warm_ns),
                 wake_ps: ps(costs.wake_ns),
                 kick_ps: ps(costs.kick_ns),
                 wake_polling_ps: ps(costs.wake_polling_ns),
@@ -133,10 +172,14 @@ impl Machine {
                 0 => cpus,
                 near => near as usize,
             },
+            client_first,
+            core_cpus: costs.core_cpus.max(1) as usize,
+            // A cast from floating point saturates.
+            shared_ps: (65_536.0 / costs.core_share) as u64,
             now_ps: 0,
             agenda: Agenda::new(cpus + 1),
             cpus: (0..cpus).map(|_| VirtualCpu::idle()).collect(),
-            idle: (1 << cpus) - 1,
+            idle: CpuSet::all(cpus),
             waiting: 0,
             timers: BinaryHeap::new(),
             happened: Happened::default(),
@@ -174,8 +217,12 @@ impl Machine {
 
     /// The thread computes for `ps` until its next step is due.
     #[inline]
-    pub fn spend(&mut self, moment: Moment, ps: Ps) {
+    pub fn spend(&mut self, moment: Moment, mut ps: Ps) {
         let place = usize::from(moment.cpu);
+        if self.core_cpus > 1 && self.shares_core(place) {
+            let slower_ps = (u128::from(ps) * u128::from(self.shared_ps)) >> 16;
+            ps = u64::try_from(slower_ps).map_or(NEVER, |ps| ps.min(NEVER));
+        }
         self.cpus[place].step_ps = moment.now_ps + ps;
         self.set_due(place);
     }
@@ -185,6 +232,7 @@ impl Machine {
         let place = usize::from(moment.cpu);
         self.account(place);
         self.threads[moment.thread as usize].rest_ps = 0;
+        self.leave(place);
         self.take_next(place);
     }
 
@@ -218,12 +266,14 @@ impl Machine {
         one.ran_ps + if runs { self.now_ps - cpu.since_ps } else { 0 }
     }
 
-    /// Time for which each CPU has been busy until now.
-    pub fn busy_ps(&self) -> impl Iterator<Item = Ps> {
-        self.cpus.iter().map(|cpu| match cpu.state {
-            CpuState::Running => cpu.busy_ps + (self.now_ps - cpu.since_ps),
-            _ => cpu.busy_ps,
-        })
+    /// Time for which each CPU of the server has been busy until now.
+    pub fn server_busy_ps(&self) -> impl Iterator<Item = Ps> {
+        self.cpus[..self.client_first]
+            .iter()
+            .map(|cpu| match cpu.state {
+                CpuState::Running => cpu.busy_ps + (self.now_ps - cpu.since_ps),
+                _ => cpu.busy_ps,
+            })
     }
 
     fn set_due(&mut self, place: usize) {
@@ -243,7 +293,11 @@ impl Machine {
         if cpu.last != thread {
             self.happened.switches += 1;
             costs_ps = self.costs.switch_ps;
+            if self.costs.cold_ps > 0 {
+                costs_ps += self.cold_ps(place, thread);
+            }
         }
+        let cpu = &mut self.cpus[place];
         cpu.state = CpuState::Running;
         cpu.thread = thread;
         cpu.last = thread;
@@ -251,6 +305,32 @@ impl Machine {
         cpu.step_ps = self.now_ps + costs_ps + rest_ps;
         cpu.slice_ends_ps = self.now_ps + self.costs.slice_ps;
         self.set_due(place);
+    }
+
+    /// What the caches of this CPU have lost of a thread.
+    fn cold_ps(&self, place: usize, thread: u32) -> Ps {
+        let (thread, costs) = (&self.threads[thread as usize], &self.costs);
+        match thread.ran_on.map(usize::from) {
+            None => 0,
+            Some(ran_on) if ran_on == place => {
+                let others_ps = self.cpus[place].busy_ps - thread.left_ps;
+                match others_ps < costs.warm_ps {
+                    true => {
+                        let lost_ps = u128::from(costs.cold_ps) * u128::from(others_ps);
+                        (lost_ps / u128::from(costs.warm_ps)) as Ps
+                    }
+                    false => costs.cold_ps,
+                }
+            }
+            Some(_) => costs.cold_ps,
+        }
+    }
+
+    /// The running thread, whose time is accounted for, stops here.
+    fn leave(&mut self, place: usize) {
+        let cpu = &self.cpus[place];
+        let thread = &mut self.threads[cpu.thread as usize];
+        (thread.ran_on, thread.left_ps) = (Some(place as u16), cpu.busy_ps);
     }
 
     /// Adds the time the running thread has run.
@@ -283,6 +363,7 @@ impl Machine {
             cpu.queue.insert((thread.had_ps, cpu.thread));
             self.waiting += 1;
             self.happened.preemptions += 1;
+            self.leave(place);
             self.take_next(place);
         } else {
             cpu.slice_ends_ps = self.now_ps + self.costs.slice_ps;
@@ -303,7 +384,7 @@ impl Machine {
                 let cpu = &mut self.cpus[place];
                 cpu.state = CpuState::Idle;
                 cpu.since_ps = self.now_ps;
-                self.idle |= 1 << place;
+                self.idle.insert(place);
                 self.agenda.set(place, NEVER);
             }
         }
@@ -314,7 +395,7 @@ impl Machine {
         if self.waiting == 0 || !self.costs.steals {
             return None;
         }
-        let others = (0..self.cpus.len()).filter(|other| *other != place);
+        let others = self.side(place).filter(|other| *other != place);
         let from = others.max_by_key(|other| (self.cpus[*other].queue.len(), Reverse(*other)))?;
         let threads = &self.threads;
         let mut queue = self.cpus[from].queue.iter();
@@ -341,7 +422,7 @@ impl Machine {
     fn place(&mut self, thread: u32, by: Option<u16>) -> Ps {
         let VirtualThread { cpu, is_kept, .. } = self.threads[thread as usize];
         let last = usize::from(cpu);
-        let place = match is_kept || self.idle & (1 << last) != 0 {
+        let place = match is_kept || self.idle.contains(last) {
             true => last,
             false => self
                 .nearest_idle(last)
@@ -363,7 +444,7 @@ impl Machine {
             };
             cpu.state = CpuState::Waking;
             cpu.thread = thread;
-            self.idle &= !(1 << place);
+            self.idle.remove(place);
             self.agenda.set(place, self.now_ps + takes_ps);
             self.happened.wakes_idle += 1;
             return self.costs.wake_ps + kick_ps;
@@ -387,21 +468,50 @@ impl Machine {
     }
 
     fn nearest_idle(&self, to: usize) -> Option<usize> {
-        if self.idle == 0 {
+        if self.idle.is_empty() {
             return None;
         }
-        let first = to - to % self.near_cpus;
-        let near = (self.idle >> first) & ((1u128 << self.near_cpus.min(CPUS_MAX)) - 1);
-        Some(match near {
-            0 => self.idle.trailing_zeros() as usize,
-            near => first + near.trailing_zeros() as usize,
-        })
+        let near = self.neighbours(to, self.near_cpus);
+        (self.idle_within(near)).or_else(|| self.idle_within(self.side(to)))
+    }
+
+    /// An idle CPU of a range, if possible one whose core is idle.
+    fn idle_within(&self, range: Range<usize>) -> Option<usize> {
+        let mut idle = self.idle.within(range.clone());
+        let is_whole = |cpu: &usize| {
+            let mut core = self.neighbours(*cpu, self.core_cpus);
+            core.all(|other| self.idle.contains(other))
+        };
+        let whole = idle.find(is_whole);
+        whole.or_else(|| self.idle.within(range).next())
+    }
+
+    /// The CPUs of the server, or those of the client: of both if it has none of its own.
+    fn side(&self, place: usize) -> Range<usize> {
+        match place < self.client_first {
+            true => 0..self.client_first,
+            false => self.client_first..self.cpus.len(),
+        }
+    }
+
+    /// The CPUs of the same group of this size, neighbours by number.
+    fn neighbours(&self, place: usize, size: usize) -> Range<usize> {
+        let side = self.side(place);
+        let first = place - (place - side.start) % size;
+        first..(first + size).min(side.end)
+    }
+
+    /// Another CPU of the core runs a thread.
+    fn shares_core(&self, place: usize) -> bool {
+        let runs = |other: usize| self.cpus[other].state == CpuState::Running;
+        let mut core = self.neighbours(place, self.core_cpus);
+        core.any(|other| other != place && runs(other))
     }
 
     fn shorter(&self, last: usize, by: Option<u16>) -> usize {
         let threads = |place: usize| self.cpus[place].queue.len();
         match by.map(usize::from) {
-            Some(by) if threads(by) < threads(last) => by,
+            Some(by) if self.side(last).contains(&by) && threads(by) < threads(last) => by,
             _ => last,
         }
     }

@@ -14,6 +14,7 @@ pub mod simulate;
 
 mod agenda;
 mod client;
+mod cpu_set;
 mod key_cache;
 mod line;
 mod machine;

@@ -8,7 +8,7 @@ use super::figures::{SegmentFigures, VirtualFigures};
 use super::key_cache::VirtualKeyCache;
 use super::line::Distances;
 use super::lock::{Handing, LockWaiting};
-use super::machine::{CPUS_MAX, Machine, Moment};
+use super::machine::{CPUS_MAX, Machine, Moment, RunsOn};
 use super::server::{NowDoes, ServerThread, ServerWorld};
 use super::sockets::Sockets;
 use crate::sizes::BLOCKS_MIN;
@@ -23,6 +23,8 @@ pub const CONNECTIONS_MAX: u32 = 10_000;
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
     pub cpus: u32,
+    /// CPUs of the client alone, besides those; 0: client and server share the CPUs.
+    pub client_cpus: u32,
     pub connections: u32,
     /// Threads of the client, each with its part of the connections.
     pub workers: u32,
@@ -49,6 +51,12 @@ impl VirtualRun {
         self.demands.check()?;
         if !(1..=CPUS_MAX as u32).contains(&self.cpus) {
             return Err(format!("{} CPUs: use 1 to {CPUS_MAX}", self.cpus));
+        }
+        if self.cpus.saturating_add(self.client_cpus) > CPUS_MAX as u32 {
+            let (cpus, own) = (self.cpus, self.client_cpus);
+            return Err(format!(
+                "{cpus} CPUs and client_cpus = {own}: use at most {CPUS_MAX} in all"
+            ));
         }
         if !(1..=CONNECTIONS_MAX).contains(&self.connections) {
             let connections = self.connections;
@@ -135,11 +143,19 @@ impl Simulation {
         );
         let workers = run.workers.clamp(1, run.connections);
         // Like contend-load: each has a CPU of its own, if none is left over.
-        let kept = |worker: u32| (workers == run.cpus).then_some(worker as u16);
+        let (first, cpus) = match run.client_cpus {
+            0 => (0, run.cpus),
+            own => (run.cpus, own),
+        };
+        let runs_on = |worker: u32| match workers == cpus {
+            true => RunsOn::Cpu((first + worker) as u16),
+            false => RunsOn::Client,
+        };
         let threads = (0..run.connections)
-            .map(|_| None)
-            .chain((0..workers).map(kept));
-        let mut machine = Machine::new(run.cpus as usize, threads, &run.host);
+            .map(|_| RunsOn::Server)
+            .chain((0..workers).map(runs_on));
+        let (own, client) = (run.cpus as usize, run.client_cpus as usize);
+        let mut machine = Machine::new(own, client, threads, &run.host);
         (0..workers).for_each(|worker| machine.start(run.connections + worker));
         let demands = run.demands.of_client();
         let of_worker = |worker| (worker..run.connections).step_by(workers as usize);
@@ -227,8 +243,8 @@ impl Simulation {
         let connections = self.servers.len();
         VirtualFigures {
             time_ps: self.machine.now_ps(),
-            cpus: self.machine.busy_ps().count() as u64,
-            busy_ps: self.machine.busy_ps().sum(),
+            cpus: self.machine.server_busy_ps().count() as u64,
+            busy_ps: self.machine.server_busy_ps().sum(),
             begun: self.begun,
             answered: self.answered,
             batches: self.batches,

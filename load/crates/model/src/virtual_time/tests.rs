@@ -15,6 +15,7 @@ use proptest::prelude::*;
 fn usual() -> VirtualRun {
     VirtualRun {
         cpus: 2,
+        client_cpus: 0,
         connections: 8,
         workers: 1,
         rows: 20_000,
@@ -266,6 +267,66 @@ fn in_turn_everybody_is_served_alike() {
     assert!(*most - *least <= 1 + most / 20, "{answers:?}");
 }
 
+/// If all threads that wait for a lock sleep, each visit takes a wake-up, and all connections come
+/// forward in step: none is answered before all have made nearly all visits of a query.
+#[test]
+fn in_turn_each_visit_takes_a_wake_up_if_all_who_wait_sleep() {
+    for wake_sleeping_ns in [5_000.0, 25_000.0] {
+        let run = VirtualRun {
+            cpus: 24,
+            connections: 64,
+            handing: Handing::InTurn,
+            host: HostCosts {
+                wake_sleeping_ns,
+                ..HostCosts::default()
+            },
+            ..usual()
+        };
+        let found = figures(&run);
+        let visit_ns = found.time_ps as f64 / 1e3 / found.visits() as f64;
+        let own_ns = visit_ns - wake_sleeping_ns;
+        assert!((0.0..3_000.0).contains(&own_ns), "{visit_ns}");
+        assert!(found.points_per_s() > 0.0);
+    }
+}
+
+#[test]
+fn points_are_begun_at_the_rate_of_answers() {
+    for points in [1, 10, 300] {
+        let found = figures(&VirtualRun {
+            points,
+            measure_s: 0.2,
+            ..usual()
+        });
+        let ratio = found.points_per_s() / f64::from(points) / found.qps();
+        assert!((ratio - 1.0).abs() < 0.03, "{points}: {ratio}");
+    }
+}
+
+#[test]
+fn a_client_with_its_own_cpus_leaves_the_server_its_cpus() {
+    let run = VirtualRun {
+        connections: 1,
+        client_cpus: 1,
+        cpus: 1,
+        demands: Demands {
+            spread: 0.0,
+            ..Demands::default()
+        },
+        distribution: Distribution::default(),
+        measure_s: 0.2,
+        ..usual()
+    };
+    let (demands, host) = (&run.demands, &run.host);
+    let found = figures(&run);
+    let client_ns = demands.client_answer_ns + demands.client_ask_ns;
+    let way_ns = 2.0 * host.wake_sleeping_ns;
+    let query_ns = demand_ns(&run, found.answered) + client_ns + way_ns;
+    let off = found.qps() * query_ns / 1e9 - 1.0;
+    assert!(off.abs() < 0.002, "{off}");
+    assert_eq!((found.cpus, found.busy_ps), (1, found.server_ps));
+}
+
 #[test]
 fn more_connections_than_cpus_and_a_far_lock_are_worse_than_a_near_one() {
     let with = |near_cpus| VirtualRun {
@@ -287,7 +348,7 @@ fn more_connections_than_cpus_and_a_far_lock_are_worse_than_a_near_one() {
 #[test]
 fn ten_thousand_connections_are_served() {
     let run = VirtualRun {
-        cpus: 96,
+        cpus: 256,
         connections: 10_000,
         workers: 4,
         points: 1,
