@@ -6,7 +6,6 @@ use contend_model::virtual_time::VirtualRun;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::{fs, io, thread};
@@ -32,46 +31,48 @@ pub fn main(
         })
         .collect();
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    in_order(runs?, threads, options.speed, output::line)?;
+    in_order(&runs?, threads, options.speed, output::line)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Executes the runs on this number of threads. Each line is written as soon as all before it are.
 fn in_order(
-    runs: Vec<VirtualRun>,
+    runs: &[VirtualRun],
     threads: usize,
     speed: bool,
     mut write: impl FnMut(&str) -> io::Result<()>,
 ) -> Result<(), CommandError> {
-    let (runs, next) = (Arc::new(runs), Arc::new(AtomicUsize::new(0)));
+    let next = AtomicUsize::new(0);
     let (sender, lines) = mpsc::channel();
-    // If the lines can no longer be written, the process ends without waiting for these threads.
-    for _ in 0..threads {
-        let (runs, next, sender) = (Arc::clone(&runs), Arc::clone(&next), sender.clone());
-        thread::spawn(move || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(run) = runs.get(number) else { return };
-                if sender.send((number, text_of(run, speed))).is_err() {
-                    return;
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (next, sender) = (&next, sender.clone());
+            scope.spawn(move || {
+                while let Some((number, run)) = next_of(runs, next) {
+                    // Lines that can no longer be written have no recipient: the rest is not run.
+                    if sender.send((number, text_of(run, speed))).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
-    }
-    drop(sender);
-    let mut early = BTreeMap::new();
-    let mut due = 0;
-    for (number, line) in lines {
-        early.insert(number, line);
-        while let Some(line) = early.remove(&due) {
-            write(&line?)?;
-            due += 1;
+            });
         }
-    }
-    match due == runs.len() {
-        true => Ok(()),
-        false => Err(io::Error::other("a run ended without its line").into()),
-    }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut due = 0;
+        for (number, line) in lines {
+            early.insert(number, line);
+            while let Some(line) = early.remove(&due) {
+                write(&line?)?;
+                due += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn next_of<'a>(runs: &'a [VirtualRun], next: &AtomicUsize) -> Option<(usize, &'a VirtualRun)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    runs.get(number).map(|run| (number, run))
 }
 
 fn text_of(run: &VirtualRun, speed: bool) -> Result<String, String> {
@@ -109,7 +110,7 @@ mod tests {
 
     fn lines(threads: usize) -> Vec<String> {
         let mut lines = Vec::new();
-        in_order(runs(), threads, false, |line| {
+        in_order(&runs(), threads, false, |line| {
             lines.push(line.to_owned());
             Ok(())
         })
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_ends_it() {
         let mut written = 0;
-        let ended = in_order(runs(), 2, false, |_| {
+        let ended = in_order(&runs(), 2, false, |_| {
             written += 1;
             Err(io::ErrorKind::BrokenPipe.into())
         });

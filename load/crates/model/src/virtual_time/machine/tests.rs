@@ -213,7 +213,7 @@ fn a_thread_comes_back_to_cold_caches_as_long_as_others_ran() {
     assert_eq!(comes_back_after(2 * MS, [0, 0]), 400_000_000);
     assert_eq!(comes_back_after(3 * MS, [0, 0]), 400_000_000);
     assert_eq!(comes_back_after(MS / 2, [0, 0]), 100_000_000);
-    // Nobody else ran on its CPU.
+    // The others ran on a different CPU.
     assert_eq!(comes_back_after(3 * MS, [0, 1]), 0);
 }
 
