@@ -126,7 +126,8 @@ pub struct Machine {
 
 impl Machine {
     /// The client's own CPUs have the numbers behind those of the server. All threads wait to be
-    /// woken; those that are not kept on a CPU begin spread over theirs.
+    /// woken; those that are not kept on a CPU begin spread over theirs, those of the server first
+    /// over groups of near CPUs and over cores, as Linux does.
     pub fn new(
         server_cpus: usize,
         client_cpus: usize,
@@ -135,12 +136,18 @@ impl Machine {
     ) -> Self {
         let client_first = server_cpus.clamp(1, CPUS_MAX);
         let cpus = (client_first + client_cpus).min(CPUS_MAX);
+        let near_cpus = match costs.near_cpus {
+            0 => cpus,
+            near => near as usize,
+        };
+        let core_cpus = costs.core_cpus.max(1) as usize;
+        let order = spread_out(client_first, near_cpus, core_cpus);
         let threads = threads.zip(0..).map(|(runs_on, number): (_, usize)| {
             let own_cpus = cpus - client_first;
             let cpu = match runs_on {
                 RunsOn::Cpu(cpu) => cpu,
                 RunsOn::Client if own_cpus > 0 => (client_first + number % own_cpus) as u16,
-                RunsOn::Client | RunsOn::Server => (number % client_first) as u16,
+                RunsOn::Client | RunsOn::Server => order[number % client_first],
             };
             VirtualThread {
                 had_ps: 0,
@@ -168,12 +175,9 @@ impl Machine {
                 preempt_ps: costs.preempt_ns.map(ps),
                 steals: costs.steals,
             },
-            near_cpus: match costs.near_cpus {
-                0 => cpus,
-                near => near as usize,
-            },
+            near_cpus,
             client_first,
-            core_cpus: costs.core_cpus.max(1) as usize,
+            core_cpus,
             // A cast from floating point saturates.
             shared_ps: (65_536.0 / costs.core_share) as u64,
             now_ps: 0,
@@ -529,6 +533,16 @@ impl Machine {
         }
         self.set_timer();
     }
+}
+
+/// The CPUs in the order in which threads are put on them at first.
+fn spread_out(cpus: usize, near: usize, core: usize) -> Vec<u16> {
+    let mut order: Vec<_> = (0..cpus as u16).collect();
+    order.sort_by_key(|cpu| {
+        let within = usize::from(*cpu) % near;
+        (within % core, within / core, *cpu)
+    });
+    order
 }
 
 impl VirtualCpu {

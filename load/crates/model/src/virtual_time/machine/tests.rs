@@ -142,8 +142,9 @@ fn an_idle_cpu_near_the_last_is_preferred() {
         ..costs()
     };
     let mut machine = Machine::new(8, 0, (0..10).map(|_| RunsOn::Server), &costs);
-    machine.start(5);
-    assert_eq!(machine.cpus[5].thread, 5);
+    // The first thread begins near CPU 0, the second near CPU 4, and so on in turn.
+    machine.start(3);
+    assert_eq!(machine.cpus[5].thread, 3);
     assert_eq!(machine.nearest_idle(5), Some(4));
     assert_eq!(machine.nearest_idle(2), Some(0));
     (2..8).for_each(|cpu| machine.idle.remove(cpu));
@@ -178,13 +179,16 @@ fn an_idle_core_is_preferred_to_an_idle_cpu_among_the_near_ones() {
         ..costs()
     };
     let mut machine = Machine::new(8, 0, (0..8).map(|_| RunsOn::Server), &costs);
+    // A core for each of the first four threads, near and far in turn; then their other CPUs.
+    let order: Vec<_> = machine.threads.iter().map(|one| one.cpu).collect();
+    assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
     machine.start(0);
     assert_eq!(machine.nearest_idle(0), Some(2));
     machine.start(2);
     assert_eq!(machine.nearest_idle(0), Some(1));
-    machine.start(1);
-    machine.start(3);
     machine.start(4);
+    machine.start(6);
+    machine.start(1);
     assert_eq!(machine.nearest_idle(0), Some(6));
 }
 
