@@ -36,6 +36,7 @@ COMMANDS: dict[str, Subcommand] = {
     "screen": Subcommand("screen", "find the lines that matter in a new set of server options"),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "why": Subcommand("why", "test possible causes of a difference between levels of a run"),
+    "predict": Subcommand("predict", "predict the gain of a run on a machine with other CPUs"),
     "profile": Subcommand("why", "show the functions in which two levels spend CPU time"),
     "show": Subcommand("results", "print the results of a run"),
     "report": Subcommand("results", "write the HTML report of a run"),

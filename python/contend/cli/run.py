@@ -237,12 +237,35 @@ def _measured(
     if experiment.goal is not None:
         refuse_with_goal(args)
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
-    path, code = _shown(args, work)
+    if experiment.predict:
+        _check_machines(experiment)
+    path, code = _shown(args, lambda *shown: _with_prediction(experiment, work(*shown), *shown))
     if args.profile:
         _follow_up(lambda: _profiled(path, args), code)
     if args.why or (experiment.why and not args.json):
         _follow_up(lambda: _explained(path, args), code)
     return code
+
+
+def _check_machines(experiment: Experiment) -> None:
+    """Refuse a machine that cannot be predicted before anything is measured."""
+    from contend.predict.machine import find_machine
+
+    for name in experiment.predict.machines:
+        find_machine(name)
+
+
+def _with_prediction(experiment: Experiment, path: Path, program: Path, display: Display) -> Path:
+    """The run folder, with the predictions that the experiment wants, if it is measured. Without
+    them the run is as good as with them."""
+    from contend.cli.predict import predict_into
+
+    if experiment.predict:
+        try:
+            predict_into(path, program, experiment.predict, (), display)
+        except ContendError as error:
+            remark(f"contend: nothing is predicted: {error.message}")
+    return path
 
 
 def _follow_up(work: Callable[[], object], code: int) -> None:

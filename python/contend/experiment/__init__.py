@@ -8,13 +8,14 @@ The room owns experiment files (the built-in ones are in `recipes/`), everything
 from contend.experiment.build_workload import prepared_with
 from contend.experiment.document import (
     HIDDEN,
+    Document,
     has_word,
     hide_in_comments,
     place_of_secret,
     without_dsn_passwords,
 )
 from contend.experiment.goal import RATE, as_figures, first_rate
-from contend.experiment.keys import MetricNames, without_metric
+from contend.experiment.keys import CPUS_MAX, MetricNames, without_metric
 from contend.experiment.load import load_experiment, read_experiment, recipe_text, recipes, written
 from contend.experiment.model import (
     SPEC_FORMAT,
@@ -27,6 +28,7 @@ from contend.experiment.model import (
     Factor,
     GoalSpec,
     Planned,
+    PredictSpec,
     Published,
     SpecError,
     Words,

@@ -31,7 +31,15 @@ from contend.experiment.keys import (
     names_by_table,
     top_level,
 )
-from contend.experiment.model import CellSpec, CompareSpec, Experiment, Factor, GoalSpec, same_level
+from contend.experiment.model import (
+    CellSpec,
+    CompareSpec,
+    Experiment,
+    Factor,
+    GoalSpec,
+    PredictSpec,
+    same_level,
+)
 from contend.experiment.order import CellError, cell_spec, each_combination
 from contend.experiment.settings import SETTINGS
 from contend.experiment.settings.equal_load import ALONE, EQUAL, RATE
@@ -63,6 +71,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     factors = _factors(document)
     levels = {factor.path: factor.levels for factor in factors}
     goal = read_goal(document, _fixed(document, "goal"), levels)
+    predict = _fixed(document, "predict")
     values = {setting.path: _value(document, setting, levels) for setting in SETTINGS}
     if goal is not None:
         make_open(document, goal, values, levels)
@@ -85,6 +94,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         explain=about["explain"],
         why=about["why"],
         goal=goal,
+        predict=PredictSpec(**{key: tuple(each) for key, each in predict.items()}),
         variant=variant,
         source=document.text,
         overrides=overrides,

@@ -208,10 +208,29 @@ GOAL = (
     Key("highest", Real(0.0, 1e9), HIGHEST, "the highest rate that is tried"),
 )
 
+CPUS_MAX = 256
+"""Most CPUs that are predicted."""
+
+PREDICT = (
+    Key(
+        "cpus",
+        Several(WholeNumber(1, CPUS_MAX), "numbers of CPUs", unique=True),
+        [],
+        "numbers of CPUs of a machine otherwise like the run's own",
+    ),
+    Key(
+        "machines",
+        Several(Text(), "names or files of machines", unique=True),
+        [],
+        "machines that contend describes (pitbull, perro), or TOML files that describe one",
+    ),
+)
+
 PLAIN_TABLES: dict[str, tuple[Key, ...]] = {
     "experiment": EXPERIMENT,
     "compare": COMPARE,
     "goal": GOAL,
+    "predict": PREDICT,
 }
 """Tables of keys that are not settings: cells do not depend on them."""
 
@@ -245,7 +264,7 @@ def top_level() -> tuple[str, ...]:
     alone = (setting.key.name for setting in sections.pop("", ()))
     return (
         *("experiment", *dict.fromkeys(name.partition(".")[0] for name in sections), *alone),
-        *("factors", "compare", "goal", "words", "published", *VARIANTS),
+        *("factors", "compare", "goal", "predict", "words", "published", *VARIANTS),
     )
 
 
@@ -265,6 +284,8 @@ MEANINGS = {
     "compare": "what is compared, how, and how precisely",
     "goal": "find the highest rate of an open loop that holds a limit, instead of comparing the "
     "levels at one load",
+    "predict": "predict after the run what the gain would be on other machines, like `contend "
+    "predict`",
     "compare.baseline": "the factor compared and the level that the others are compared with",
     "words": "names of the levels of a factor in the report, by its path in quotes",
     "published": "figures of other machines, shown next to contend's",

@@ -221,6 +221,18 @@ class GoalSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PredictSpec:
+    """What is predicted after the run: for the run's own machine with other numbers of CPUs, and
+    for described machines (names, or files)."""
+
+    cpus: tuple[int, ...] = ()
+    machines: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.cpus or self.machines)
+
+
+@dataclass(frozen=True, slots=True)
 class Words:
     """Names for the levels of a factor in a report.
 
@@ -351,6 +363,7 @@ class Experiment:
     explain: str | None = None
     why: bool = False
     goal: GoalSpec | None = None
+    predict: PredictSpec = PredictSpec()
     variant: str = "default"
     source: str = ""
     overrides: tuple[str, ...] = ()

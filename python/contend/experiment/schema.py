@@ -181,7 +181,7 @@ def key_tables() -> str:
         if section == "load":
             parts += filter(None, (_nested(key.name, key) for key in alone))
         parts.append(_section(section, tuple(setting.key for setting in settings)))
-    parts += [_section(name, PLAIN_TABLES[name]) for name in ("compare", "goal")]
+    parts += [_section(name, PLAIN_TABLES[name]) for name in ("compare", "goal", "predict")]
     return "\n".join(parts)
 
 

@@ -10,9 +10,11 @@ from contend.load.ask import (
     FillProcess,
     ScriptProcess,
     ask_engine,
+    cpu_calls,
     cpu_state,
     cpus_together,
     memory_nodes,
+    model_runs,
 )
 from contend.load.far import LineFailed, Lines, MemberLines, together
 from contend.load.hosts import Cluster, Fleet

@@ -14,7 +14,7 @@ from contend.errors import RequestError
 from contend.experiment.model import DataSpec
 from contend.files import PROGRAM
 from contend.load.plan import Address
-from contend.load.process import Child, judge, parse
+from contend.load.process import Child, LoadFailed, judge, parse
 from contend.metrics.plan import Server
 from contend.metrics.probed import CpuState, NodeMatrix
 
@@ -75,6 +75,15 @@ def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
     return cast(CpuState, {name: answer[name] for name in CpuState.__annotations__})
 
 
+def cpu_calls(program: Path) -> dict[str, Any]:
+    """What this host's kernel needs for a call, a switch and a wake-up: see docs/reference/cpus.md.
+
+    Raises:
+        LoadFailed: contend-load could not measure it.
+    """
+    return _last(*_answer([str(program), "cpus", "--calls"]), "cpu_calls")
+
+
 def memory_nodes(program: Path) -> NodeMatrix:
     """The distance of each node's memory from each node of this host. With one node it takes some
     tenths of a second, with many nodes at most some ten seconds.
@@ -84,6 +93,34 @@ def memory_nodes(program: Path) -> NodeMatrix:
     """
     answer = _last(*_answer([str(program), "cpus", "--nodes"]), "memory_nodes")
     return cast(NodeMatrix, {name: answer[name] for name in NodeMatrix.__annotations__})
+
+
+def model_runs(
+    program: Path, runs: Sequence[Mapping[str, Any]], *, on_progress: Callable[[int], None]
+) -> list[dict[str, Any]]:
+    """The results of runs of the model server in virtual time, in their order; they run side by
+    side on all CPUs.
+
+    Args:
+        runs: the keys are in docs/reference/model-run.md, under `--runs`.
+        on_progress: called with the number of runs that ended.
+
+    Raises:
+        RequestError: a run is impossible.
+        LoadFailed: contend-load gave no result.
+    """
+    text = "".join(json.dumps(one) + "\n" for one in runs)
+    found: list[dict[str, Any]] = []
+    with Child([str(program), "model-run", "--runs", "-"], {}) as child:
+        child.send(text.encode())
+        for line in child.lines(silence_s=SILENCE_S):
+            found.append(json.loads(line))
+            on_progress(len(found))
+        code, tail = child.wait(), child.stderr_tail()
+    _require_accepted("run", code, tail)
+    if len(found) < len(runs):
+        raise LoadFailed(f"{PROGRAM} ended {len(found)} of {len(runs)} runs in virtual time")
+    return found
 
 
 class ScriptProcess:

@@ -17,6 +17,7 @@ from contend.sections import (
     locks,
     memory_nodes,
     plans,
+    prediction,
     profile,
     recorded,
     scaling,
@@ -37,6 +38,7 @@ from contend.sections.model import Section
 SECTIONS: tuple[Section[Any], ...] = (
     goal.SECTION,
     screen.SECTION,
+    prediction.SECTION,
     why.CAUSE,
     why.WHY,
     sessions.SECTION,
