@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contend.cli.console import console
-from contend.cli.parser import Parser, columns, say, say_json
+from contend.cli.parser import Parser, columns, remark, say, say_json
 from contend.cli.progress import Display, display_on
-from contend.errors import RequestError
+from contend.errors import ContendError, RequestError
 from contend.experiment import CPUS_MAX, PredictSpec
 from contend.files import find_program
 from contend.lab.events import StepProgress
@@ -105,6 +105,26 @@ def predict_into(
 
     with RunFolder.open(path) as folder:
         predict_run(folder, program, wanted, connections, on_step)
+
+
+def check_machines(wanted: PredictSpec) -> None:
+    """Refuse a machine that cannot be predicted before anything is measured."""
+    if wanted.machines:
+        from contend.predict.machine import find_machine
+
+        for name in wanted.machines:
+            find_machine(name)
+
+
+def with_prediction(path: Path, wanted: PredictSpec, program: Path, display: Display) -> Path:
+    """A run folder with the predictions that its experiment wants. Without them the run is as good
+    as with them."""
+    if wanted:
+        try:
+            predict_into(path, program, wanted, (), display)
+        except ContendError as error:
+            remark(f"contend: nothing is predicted: {error.message}")
+    return path
 
 
 def _show(path: Path, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from contend.cli.gate import add_gate, by_policy, check_gate, end_gate
 from contend.cli.goal import add_goal, refuse_with_goal
 from contend.cli.outline import outline_text
 from contend.cli.parser import Parser, add_equal_load, confirmed, remark, say, say_json
+from contend.cli.predict import check_machines, with_prediction
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import remaining_changes, revert_earlier
 from contend.errors import ContendError, RequestError
@@ -237,35 +238,15 @@ def _measured(
     if experiment.goal is not None:
         refuse_with_goal(args)
     check_gate(args, has_gate=experiment.compare.fail_if_slower is not None)
-    if experiment.predict:
-        _check_machines(experiment)
-    path, code = _shown(args, lambda *shown: _with_prediction(experiment, work(*shown), *shown))
+    check_machines(experiment.predict)
+    path, code = _shown(
+        args, lambda *shown: with_prediction(work(*shown), experiment.predict, *shown)
+    )
     if args.profile:
         _follow_up(lambda: _profiled(path, args), code)
     if args.why or (experiment.why and not args.json):
         _follow_up(lambda: _explained(path, args), code)
     return code
-
-
-def _check_machines(experiment: Experiment) -> None:
-    """Refuse a machine that cannot be predicted before anything is measured."""
-    from contend.predict.machine import find_machine
-
-    for name in experiment.predict.machines:
-        find_machine(name)
-
-
-def _with_prediction(experiment: Experiment, path: Path, program: Path, display: Display) -> Path:
-    """The run folder, with the predictions that the experiment wants, if it is measured. Without
-    them the run is as good as with them."""
-    from contend.cli.predict import predict_into
-
-    if experiment.predict:
-        try:
-            predict_into(path, program, experiment.predict, (), display)
-        except ContendError as error:
-            remark(f"contend: nothing is predicted: {error.message}")
-    return path
 
 
 def _follow_up(work: Callable[[], object], code: int) -> None:

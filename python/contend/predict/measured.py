@@ -97,7 +97,7 @@ def _require_modelled(study: Study) -> None:
     what = f"{varies} under the workload {kind}" if varies else f"the workload {kind}"
     raise RequestError(
         f"there is no model of {what}: only key_cache_segments under random_points has one",
-        hint="For any workload, vary the CPUs of the server: `contend run cpu-scaling`.",
+        hint="Predict a run of `contend run segmented-key-cache`.",
     )
 
 
@@ -105,7 +105,8 @@ def _points(study: Study) -> list[int]:
     for factor in study.roles.tables:
         if factor.path == POINTS:
             return [int(str(level)) for level in factor.levels]
-    return [int(study.experiment.base["workload"]["points"])]
+    any_cell = study.roles.cell({}, None, None)
+    return [int(study.spec_of(any_cell)["workload"]["points"])]
 
 
 def _alone(study: Study, points: int) -> dict[str, Level]:

@@ -59,26 +59,29 @@ _DOUBT = (
 
 
 def _sentences(one: StoredPrediction, inputs: Inputs) -> Iterator[ReportText]:
-    """What was measured here, what is predicted where most is gained, and what was published."""
+    """What is predicted where most is gained, what was published there and measured here."""
     most = max(one.gains, key=lambda gain: gain.percent)
+    predicted = ReportText(
+        "or {} ({} CPUs) the model predicts {} % at {} connections{}.",
+        *(verbatim_text(one.name), Constant(one.cpus)),
+        verbatim_text(f"{plain_gain(most.low)} to {plain_gain(most.high)}"),
+        Constant(most.connections),
+        _theirs(_published_gain(one, inputs.study, most)),
+    )
     here = _measured(inputs, most.points, most.segments)
     if here:
         best = max(here, key=lambda finding: finding.change.ratio)
+        usual = inputs.study.experiment.base[CONNECTIONS]
         yield ReportText(
-            "On this machine {} % was measured at {} connections.",
-            gain_text(best.change),
-            level_label(best.cell.get(CONNECTIONS, inputs.study.experiment.base[CONNECTIONS])),
+            "On this machine {} % at {} connections; f{}",
+            *(gain_text(best.change), level_label(best.cell.get(CONNECTIONS, usual)), predicted),
         )
-    place = ReportText("{} connections", Constant(most.connections))
+    else:
+        yield ReportText("F{}", predicted)
     yield ReportText(
-        "For {} ({} CPUs) the model predicts {} % at {}, {} points and {} segments ({} % band).",
-        *(verbatim_text(one.name), Constant(one.cpus)),
-        *(verbatim_text(f"{plain_gain(most.low)} to {plain_gain(most.high)}"), place),
+        "All is for {} points per query and {} segments; the range is a {} % band.",
         *(Constant(most.points), Constant(most.segments), Constant(round(one.band * 100))),
     )
-    theirs = _published_gain(one, inputs.study, most)
-    if theirs is not None:
-        yield ReportText("{} % was published.", verbatim_text(plain_gain(theirs)))
     parts = [part for part in one.parts if part[1] >= _PART_LEAST][:_PARTS_LISTED]
     shares = [ReportText("{} ({} %)", verbatim_text(p), Constant(round(s * 100))) for p, s in parts]
     yield ReportText("The band is made of: {}.", ReportText.joined(", ", shares))
@@ -87,6 +90,12 @@ def _sentences(one: StoredPrediction, inputs: Inputs) -> Iterator[ReportText]:
         Constant(round(one.off * 100, 1)),
         Constant(one.fitted),
     )
+
+
+def _theirs(percent: float | None) -> ReportText:
+    if percent is None:
+        return ReportText("")
+    return ReportText("; {} % was published", verbatim_text(plain_gain(percent)))
 
 
 def _measured(inputs: Inputs, points: int, segments: int) -> list[Finding]:
@@ -195,7 +204,7 @@ def _values(
             yield _value(gain.connections, _SOURCES[2], theirs)
 
 
-_DRAWN_MOST = 20.0
+_DRAWN_MOST = 5.0
 """A gain whose interval reaches this ratio would flatten the others."""
 
 

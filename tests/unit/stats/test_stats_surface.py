@@ -38,7 +38,7 @@ def test_too_few_points_are_refused(chance: np.random.Generator) -> None:
         fit_surface(points, quadratic(points))
 
 
-def test_points_that_agree_have_the_measured_results_and_are_otherwise_free(
+def test_points_that_agree_are_otherwise_free(
     chance: np.random.Generator,
 ) -> None:
     points = chance.random((200, 3))
