@@ -91,4 +91,4 @@ def test_a_run_without_a_model_or_one_connection_is_refused(measured: Lab, tmp_p
     done = lab.contend("run", lab.file, "--out", tmp_path / "other", "--server", "mariadb", "--yes")
     assert done.returncode == 0, done.stderr
     refused = lab.contend("predict", tmp_path / "other", "--cpus", "8")
-    assert refused.returncode == 2 and "there is no model of" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "no model describes" in refused.stderr, refused.stderr

@@ -19,7 +19,7 @@ from contend.store import RunFolder, find_run
 
 CONNECTIONS_MAX = 10_000
 WIDTH = 100
-"""Of a paragraph."""
+"""Width of a paragraph."""
 
 EXAMPLES = """\
 examples:

@@ -222,7 +222,7 @@ class GoalSpec:
 
 @dataclass(frozen=True, slots=True)
 class PredictSpec:
-    """What is predicted after the run: for the run's own machine with other numbers of CPUs, and
+    """Predictions that follow the run: for the run's own machine with other numbers of CPUs, and
     for described machines (names, or files)."""
 
     cpus: tuple[int, ...] = ()

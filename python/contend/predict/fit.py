@@ -1,4 +1,4 @@
-"""The costs with which the key cache in virtual time does what was measured.
+"""The costs with which the key cache in virtual time gives the measured gains.
 
 Costs that are not known are drawn within their ranges. Draws that give the measured gains are kept.
 """
@@ -35,7 +35,7 @@ class MeasuredGain:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Draws of what is not known that agree with the measured gains.
+    """Draws of the unknown costs that agree with the measured gains.
 
     Args:
         unknown: by name, in the order of the columns of `shares`.
@@ -104,7 +104,7 @@ def fit(
         draws: how many are returned.
 
     Raises:
-        ValueError: `tried` is too small for so many unknown costs.
+        ValueError: `tried` is too small for that number of unknown costs.
         LoadFailed: contend-load gave no result.
     """
     unknown = {name: one for name, one in work.items() if not one.is_known} | machine.unknown()

@@ -30,7 +30,7 @@ _FITTED_MOST = 6
 _USUAL_CONNECTIONS = (1, 4, 8, 16, 32, 64, 128)
 
 OnStep = Callable[[str, int, int], None]
-"""Called with what is done now, the runs that ended, and all of them."""
+"""Called with the present step, the runs that ended, and all of them."""
 
 
 def predict_run(
@@ -144,7 +144,7 @@ def _in_words(name: str) -> str:
 
 
 def _stored(one: Prediction, fitted: Fitted, measured: MeasuredStudy) -> StoredPrediction:
-    """A prediction as it is kept and shown."""
+    """A prediction in the form that is kept and shown."""
     machine = one.machine
     own = {name: cost for name, cost in machine.costs.items() if name in machine.given}
     assumed = {**fitted.unknown, **{name: own[name] for name in own if not own[name].is_known}}

@@ -174,7 +174,7 @@ def find_machine(name: str) -> Machine:
     """The machine of a file, or one of `described`.
 
     Raises:
-        RequestError: there is no such file or machine, or its description is wrong.
+        RequestError: there is no such file or machine, or its description has a fault.
     """
     known = described()
     path = Path(name) if name not in known or Path(name).is_file() else known[name]

@@ -55,7 +55,7 @@ def measured_study(study: Study, machine: Machine) -> MeasuredStudy:
         machine: the one that the run was measured on.
 
     Raises:
-        RequestError: the model does not describe what was measured, or a figure is missing.
+        RequestError: the model does not describe the run, or a figure is missing.
     """
     _require_modelled(study)
     points = _points(study)
@@ -96,7 +96,7 @@ def _require_modelled(study: Study) -> None:
         return
     what = f"{varies} under the workload {kind}" if varies else f"the workload {kind}"
     raise RequestError(
-        f"there is no model of {what}: only key_cache_segments under random_points has one",
+        f"no model describes {what}: only key_cache_segments under random_points has one",
         hint="Predict a run of `contend run segmented-key-cache`.",
     )
 

@@ -29,7 +29,7 @@ class StoredGain:
 
 @dataclass(frozen=True, slots=True)
 class StoredPrediction:
-    """What is predicted for one machine.
+    """The predictions for one machine.
 
     Args:
         band: the chance that a band is meant to hold the figure.
@@ -84,7 +84,7 @@ def read(folder: Path) -> tuple[StoredPrediction, ...]:
 
 
 def as_json(one: StoredPrediction) -> dict[str, Any]:
-    """One prediction as plain values; numbers are rounded as they are shown."""
+    """One prediction as plain values; numbers are rounded for display."""
     head = {name: getattr(one, name) for name in ("name", "about", "cpus", "draws", "band")}
     return {
         **head,

@@ -1,4 +1,4 @@
-"""Predictions of `contend predict` beside what was measured here and what was published: a sentence
+"""Predictions of `contend predict`, next to the measured and the published gains: a sentence
 for each machine, a picture with three curves, and what the band is made of."""
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def _show(found: Sequence[StoredPrediction], inputs: Inputs) -> Shown:
 
 
 _DOUBT = (
-    "A prediction is the model's answer for a described machine: it is no measurement, and has no "
+    "A prediction is the model's answer for a described machine, not a measurement, and has no "
     "verdict. docs/guides/predict.md says what it knows, what it assumes, and when not to believe "
     "it."
 )
 
 
 def _sentences(one: StoredPrediction, inputs: Inputs) -> Iterator[ReportText]:
-    """What is predicted where most is gained, what was published there and measured here."""
+    """The prediction where most is gained, the published gain there, and the one measured here."""
     most = max(one.gains, key=lambda gain: gain.percent)
     predicted = ReportText(
         "or {} ({} CPUs) the model predicts {} % at {} connections{}.",
@@ -157,7 +157,7 @@ def _assumed(one: StoredPrediction) -> TextTable:
         for words, value, low, high, source in one.assumed
     ]
     return TextTable(
-        f"{one.name}: what is assumed, with its range",
+        f"{one.name}: assumptions with their ranges",
         ("cost", "usual", "from", "to", "source"),
         tuple(rows),
     )

@@ -1,4 +1,4 @@
-"""Which inputs of a slow computation agree with what was measured.
+"""Which inputs of a slow computation agree with measurements.
 
 The computation is run at some points of a cube. A surface of second order through its results takes
 its place, so that many more points can be tried. They are drawn in proportion to how well they
