@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import qmc
 
 from contend.predict.machine import Assumed, Machine
 from contend.predict.virtual import PlacedDraw, VirtualCell, VirtualStudy, speeds
@@ -56,9 +55,11 @@ class Fitted:
 
 
 def spread_out(inputs: int, count: int, seed: int) -> np.ndarray:
-    """Points that cover the cube from 0 to 1 evenly, one row each."""
-    power = (count - 1).bit_length()
-    found: np.ndarray = qmc.Sobol(inputs, seed=seed).random_base2(power)[:count]
+    """Points in the cube from 0 to 1, one row each: a Latin hypercube, so that each input takes
+    every part of its range once."""
+    chance = np.random.default_rng(seed)
+    parts = chance.permuted(np.tile(np.arange(count), (inputs, 1)), axis=1).T
+    found: np.ndarray = (parts + chance.random((count, inputs))) / count
     return found
 
 
