@@ -98,18 +98,49 @@ def as_json(one: StoredPrediction) -> dict[str, Any]:
             for gain in one.gains
         ],
         "parts": [{"part": part, "share": round(share, 4)} for part, share in one.parts],
-        "assumed": [dict(zip(_ASSUMED, each, strict=True)) for each in one.assumed],
+        "assumed": [
+            dict(zip(("cost", "value", "low", "high", "source"), each, strict=True))
+            for each in one.assumed
+        ],
     }
 
 
-_ASSUMED = ("cost", "value", "low", "high", "source")
-
-
 def _prediction(found: Mapping[str, Any]) -> StoredPrediction:
-    plain = {key: found[key] for key in ("name", "about", "cpus", "draws", "band", "off", "fitted")}
     return StoredPrediction(
-        **plain,
-        gains=tuple(StoredGain(**gain) for gain in found["gains"]),
-        parts=tuple((one["part"], float(one["share"])) for one in found["parts"]),
-        assumed=tuple(tuple(one[name] for name in _ASSUMED) for one in found["assumed"]),
+        name=_text(found["name"]),
+        about=_text(found["about"]),
+        cpus=int(_number(found["cpus"])),
+        draws=int(_number(found["draws"])),
+        band=_number(found["band"]),
+        off=_number(found["off"]),
+        fitted=int(_number(found["fitted"])),
+        gains=tuple(map(_gain, found["gains"])),
+        parts=tuple((_text(one["part"]), _number(one["share"])) for one in found["parts"]),
+        assumed=tuple(
+            (
+                _text(one["cost"]),
+                *(_number(one["value"]), _number(one["low"]), _number(one["high"])),
+                _text(one["source"]),
+            )
+            for one in found["assumed"]
+        ),
     )
+
+
+def _gain(found: Mapping[str, Any]) -> StoredGain:
+    place = (int(_number(found[name])) for name in ("points", "segments", "connections"))
+    points, segments, connections = place
+    percent, low, high = (_number(found[name]) for name in ("percent", "low", "high"))
+    return StoredGain(points, segments, connections, percent, low, high)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        raise ValueError(f"{value!r} is not a number of a prediction")
+    return float(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contend.errors import RequestError
 from contend.predict.machine import (
@@ -105,3 +108,16 @@ def test_a_range_is_walked_on_a_logarithmic_scale_unless_it_begins_at_nothing() 
     assert Assumed(0, 0, 40).at(0.5) == 20
     assert [Assumed(20, 10, 40).at(share) for share in (0, 1)] == pytest.approx([10, 40])
     assert replace(Assumed.known(3), low=3).at(0.7) == 3
+
+
+@given(
+    at=st.integers(0, len(BIG)),
+    cut=st.integers(0, 12),
+    put=st.text(st.sampled_from('[]{}="#.,\n -0129aein_é'), max_size=6),
+)
+def test_a_description_that_was_damaged_is_read_or_refused(at: int, cut: int, put: str) -> None:
+    with contextlib.suppress(RequestError):
+        machine = read_machine(BIG[:at] + put + BIG[at + cut :], "big.toml")
+        assert 1 <= machine.cpus <= 256
+        for one in machine.costs.values():
+            assert one.low <= one.value <= one.high
