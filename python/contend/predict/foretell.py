@@ -57,22 +57,22 @@ def predict_run(
     machines += [replace(with_cpus(here, count), given=frozenset()) for count in wanted.cpus]
     measured = replace(measured, study=with_pages(program, measured.study))
     _require_alike(measured)
+    cells, gains = _cells(study, measured, connections), _some(measured.gains)
     fitted = fit(
         program,
         measured.study,
         here,
         measured.work,
-        _some(measured.gains),
+        gains,
         tried=TRIED,
         draws=DRAWS,
-        on_progress=_progress(on_step, f"fitting {len(measured.gains)} measured gains"),
+        on_progress=_progress(on_step, f"fitting {len(gains)} measured gains"),
     )
-    cells = _cells(study, measured, connections)
     found = []
     for machine in machines:
         on_progress = _progress(on_step, f"predicting {machine.name}")
         one = predict(program, measured.study, fitted, machine, cells, on_progress)
-        found.append(_stored(one, fitted, measured))
+        found.append(_stored(one, fitted))
     keep(folder.path, found)
     return found
 
@@ -85,8 +85,13 @@ def _machine_of(study: Study, program: Path) -> Machine:
     """The machine of a run. Its costs are measured if that is this one; otherwise they are the
     usual ones."""
     facts = study.meta.facts
-    cpus = int(facts["cpu"]["count"])
-    if facts["machine"].get("id") != host.facts()["machine"].get("id"):
+    cpus = facts.get("cpu", {}).get("count")
+    if not cpus:
+        raise RequestError(
+            "the run does not know how many CPUs its machine had",
+            hint="Measure it again; `contend show --full` lists the missing facts.",
+        )
+    if facts.get("machine", {}).get("id") != host.facts()["machine"].get("id"):
         return this_machine("this run's machine", cpus, None, None)
     return this_machine("this machine", cpus, cpu_state(program), cpu_calls(program))
 
@@ -143,7 +148,7 @@ def _in_words(name: str) -> str:
     return WORK.get(name) or COSTS[name].words
 
 
-def _stored(one: Prediction, fitted: Fitted, measured: MeasuredStudy) -> StoredPrediction:
+def _stored(one: Prediction, fitted: Fitted) -> StoredPrediction:
     """A prediction in the form that is kept and shown."""
     machine = one.machine
     own = {name: cost for name, cost in machine.costs.items() if name in machine.given}
@@ -155,7 +160,7 @@ def _stored(one: Prediction, fitted: Fitted, measured: MeasuredStudy) -> StoredP
         draws=one.draws,
         band=BAND,
         off=fitted.off,
-        fitted=len(measured.gains),
+        fitted=len(fitted.computed),
         gains=tuple(
             StoredGain(
                 *(gain.points, gain.segments, gain.connections),

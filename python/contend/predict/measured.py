@@ -159,6 +159,11 @@ def _gains(study: Study) -> Sequence[MeasuredGain]:
         points, connections = int(spec["workload"]["points"]), int(spec[CONNECTIONS])
         segments = int(str(one.cell[SEGMENTS]))
         found.append(MeasuredGain(points, segments, connections, math.log(change.ratio), error))
+    if not found:
+        raise RequestError(
+            "no gain of the run has an interval, so nothing can be fitted",
+            hint="Measure longer: each comparison needs at least two repeats.",
+        )
     return found
 
 

@@ -62,8 +62,8 @@ def _sentences(one: StoredPrediction, inputs: Inputs) -> Iterator[ReportText]:
     """The prediction where most is gained, the published gain there, and the one measured here."""
     most = max(one.gains, key=lambda gain: gain.percent)
     predicted = ReportText(
-        "or {} ({} CPUs) the model predicts {} % at {} connections{}.",
-        *(verbatim_text(one.name), Constant(one.cpus)),
+        "or {} the model predicts {} % at {} connections{}.",
+        _machine(one),
         verbatim_text(f"{plain_gain(most.low)} to {plain_gain(most.high)}"),
         Constant(most.connections),
         _theirs(_published_gain(one, inputs.study, most)),
@@ -90,6 +90,11 @@ def _sentences(one: StoredPrediction, inputs: Inputs) -> Iterator[ReportText]:
         Constant(round(one.off * 100, 1)),
         Constant(one.fitted),
     )
+
+
+def _machine(one: StoredPrediction) -> ReportText:
+    cpus = ReportText("{} CPUs", Constant(one.cpus))
+    return cpus if one.name == str(cpus) else ReportText("{} ({})", verbatim_text(one.name), cpus)
 
 
 def _theirs(percent: float | None) -> ReportText:
