@@ -83,7 +83,7 @@ def measured_study(study: Study, machine: Machine) -> MeasuredStudy:
         VirtualStudy(rows=rows, points=most, key_buffer_size=_buffer(study, alone[most])),
         machine,
         work,
-        tuple(_gains(study)),
+        tuple(gains_of(study)),
         requests,
     )
 
@@ -145,7 +145,12 @@ def _about(value: float, share: float, source: str) -> Assumed:
     return Assumed(value, value * (1 - share), value * (1 + share), source)
 
 
-def _gains(study: Study) -> Sequence[MeasuredGain]:
+def gains_of(study: Study) -> Sequence[MeasuredGain]:
+    """The measured gains of a run that have an interval.
+
+    Raises:
+        RequestError: there are none.
+    """
     analysis = compared_of(study)[0]
     if analysis is None:
         raise RequestError("the run has measured nothing yet", hint="Continue it with --resume.")
