@@ -32,7 +32,7 @@ $(VENV)/.programs $(VENV)/.demo: pyproject.toml $(RUST_SOURCES)
 
 # Without the extras the first demo comes half a minute sooner; where they are, they stay up to date.
 .PHONY: demo
-demo: $(or $(wildcard $(VENV)/.programs),$(VENV)/.demo) ## the main job: does splitting the key cache mutex help? (about a minute; DEMO= for the whole default)
+demo: $(or $(wildcard $(VENV)/.programs),$(VENV)/.demo) ## the main job: does splitting the key cache mutex help? (about two minutes; DEMO= for the whole default)
 	@$(BIN)/contend server get mariadb --if-missing
 	$(BIN)/contend run segmented-key-cache $(DEMO) --yes
 
