@@ -81,7 +81,7 @@ def measure(asked: argparse.Namespace, out: Path, cpus: str, connections: Sequen
 def judge(one: Study, two: Study) -> tuple[list[str], str]:
     program = find_program()
     here = this_machine("one CPU", 1, cpu_state(program), cpu_calls(program))
-    small = measured_study(one, here)
+    small = measured_study(one)
     study = with_pages(program, small.study)
     fitted = fit(program, study, here, small.work, small.gains, tried=TRIED, draws=DRAWS)
     both = replace(here, name="two CPUs", cpus=2, given=frozenset())

@@ -52,7 +52,7 @@ def predict_run(
     """
     study = study_of(folder)
     here = _machine_of(study, program)
-    measured = measured_study(study, here)
+    measured = measured_study(study)
     machines = [find_machine(name) for name in wanted.machines]
     machines += [replace(with_cpus(here, count), given=frozenset()) for count in wanted.cpus]
     measured = replace(measured, study=with_pages(program, measured.study))

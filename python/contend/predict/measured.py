@@ -39,20 +39,17 @@ class MeasuredStudy:
     """What the fit needs of a run.
 
     Args:
-        cells: points, segments and connections of every gain of the run.
         requests: to the key cache per point, as the server counted them.
     """
 
     study: VirtualStudy
-    machine: Machine
     work: Mapping[str, Assumed]
     gains: tuple[MeasuredGain, ...]
     requests: float
 
 
-def measured_study(study: Study, machine: Machine) -> MeasuredStudy:
-    """Args:
-        machine: the one that the run was measured on.
+def measured_study(study: Study) -> MeasuredStudy:
+    """What a run says of its work and its gains.
 
     Raises:
         RequestError: the model does not describe the run, or a figure is missing.
@@ -81,7 +78,6 @@ def measured_study(study: Study, machine: Machine) -> MeasuredStudy:
     rows = int(study.spec_of(alone[most])["data.rows"])
     return MeasuredStudy(
         VirtualStudy(rows=rows, points=most, key_buffer_size=_buffer(study, alone[most])),
-        machine,
         work,
         tuple(gains_of(study)),
         requests,
